@@ -1,0 +1,1 @@
+"""What must not get worse: accuracy tasks, gates and verdicts."""

@@ -1,0 +1,1 @@
+"""What may vary: search-space files, and recipes resolved from them."""

@@ -1,0 +1,1 @@
+"""One trial: start an engine, load it, judge it, stop it."""
