@@ -1,0 +1,78 @@
+"""The command's frame: the verbs, and one table from errors to exit codes."""
+
+import sys
+from collections.abc import Mapping
+
+import typer
+
+from autotune import __version__
+from autotune.cli import fetch, spaces, study
+from autotune.doctor import Unfit
+from autotune.fetch import FetchError
+from autotune.folder import BadName, StudyExists, UnknownStudy
+from autotune.study import BaselineFailed
+from evals import TaskError
+from search_spaces import SpaceError
+from trials.data import DataMissing, DataRefused
+from trials.engines import EngineNotFound
+
+BUG, BAD_INPUT, UNFIT, EXISTS, BASELINE, NO_WIN, INTERRUPTED = 1, 2, 3, 4, 5, 10, 130
+
+EXIT_CODES: Mapping[type[Exception], int] = {
+    BadName: BAD_INPUT,
+    DataRefused: BAD_INPUT,
+    SpaceError: BAD_INPUT,
+    TaskError: BAD_INPUT,
+    UnknownStudy: BAD_INPUT,
+    DataMissing: UNFIT,
+    EngineNotFound: UNFIT,
+    FetchError: UNFIT,
+    PermissionError: UNFIT,
+    Unfit: UNFIT,
+    StudyExists: EXISTS,
+    BaselineFailed: BASELINE,
+}
+
+app = typer.Typer(
+    name="autotune",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    help="Find the best way to serve an LLM, and prove it.",
+    epilog=(
+        "Exit codes: 0 done, whatever the verdict; 1 a bug; 2 bad input; 3 this environment is unfit; 4 the study "
+        "exists; 5 the baseline failed; 10 no win, with --require-win; 130 interrupted, can be resumed."
+    ),
+)
+app.command("study")(study.study)
+app.command("resume")(study.resume)
+app.command("status")(study.status)
+app.command("spaces")(spaces.spaces)
+app.command("command")(spaces.command)
+app.command("fetch")(fetch.fetch)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"autotune {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _frame(
+    version: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Say which, and end."),
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line; errors that a user can mend become one message and a documented exit code."""
+    try:
+        app()
+    except tuple(EXIT_CODES) as error:
+        typer.echo(f"autotune: {error}", err=True)
+        sys.exit(next(code for kind, code in EXIT_CODES.items() if isinstance(error, kind)))
+    except KeyboardInterrupt:
+        typer.echo("autotune: interrupted", err=True)
+        sys.exit(INTERRUPTED)

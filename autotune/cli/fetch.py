@@ -1,0 +1,24 @@
+"""`autotune fetch`: weights and engine of the demo."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from autotune.fetch import FETCHES
+from autotune.fetch import fetch as fetch_all
+from trials.data import data_root
+
+DataRoot = Annotated[
+    Path | None,
+    typer.Option("--data-root", help="Where weights and engines are; default: $AUTOTUNE_DATA or the user's data."),
+]
+
+
+def fetch(
+    name: Annotated[str, typer.Argument(help=f"What to fetch: {', '.join(FETCHES)}.")],
+    data: DataRoot = None,
+) -> None:
+    """Fetch a space's engine and weights, pinned and checked by sha256; what is there already is kept."""
+    for line in fetch_all(name, data or data_root()):
+        typer.echo(line)

@@ -1,0 +1,93 @@
+"""Where trials run: in this process, or on Ray. The only file that imports ray."""
+
+import logging
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Protocol
+
+import ray
+from ray.exceptions import RayError, RayTaskError
+
+from search_spaces import serves
+from trials.outcome import Lost, Outcome
+from trials.plan import Plan
+from trials.run import run
+
+
+class Dispatcher(Protocol):
+    """Where trials run."""
+
+    @property
+    def slots(self) -> int:
+        """How many trials may run at once."""
+        ...
+
+    def submit(self, plan: Plan) -> "Future[Outcome]":
+        """Start a trial; a worker that dies makes it Lost, a bug in a trial is raised from the future."""
+        ...
+
+
+class InProcess:
+    """Runs a trial at once, here: for debuggers, and where Ray can't be had."""
+
+    slots = 1
+
+    def submit(self, plan: Plan) -> "Future[Outcome]":
+        """Run the trial now; the future is then done."""
+        future: Future[Outcome] = Future()
+        future.set_result(run(plan))
+        return future
+
+
+class OnRay:
+    """Runs trials as Ray tasks, each on a node with the devices that its recipe asks for."""
+
+    def __init__(self, slots: int) -> None:
+        """Take a connection that `on_ray` has opened."""
+        self.slots = slots
+        self._run = ray.remote(run)
+
+    def submit(self, plan: Plan) -> "Future[Outcome]":
+        """Start the trial on a worker."""
+        gpus = max(serve.gpus for serve, _ in serves(plan.recipe)) if plan.recipe.target.hardware != "cpu" else 0
+        task = self._run.options(num_cpus=1, num_gpus=gpus, max_retries=0, name=plan.folder.name)
+        settled: Future[Outcome] = Future()
+        task.remote(plan).future().add_done_callback(lambda done: _settle(done, settled))
+        return settled
+
+
+def _settle(done: "Future[Outcome]", settled: "Future[Outcome]") -> None:
+    error = done.exception()
+    if error is None:
+        settled.set_result(done.result())
+    elif isinstance(error, RayError) and not isinstance(error, RayTaskError):
+        settled.set_result(Lost(reason=f"ray: {str(error).splitlines()[0]}", seconds={}))
+    else:
+        settled.set_exception(error)
+
+
+@contextmanager
+def in_process() -> Iterator[Dispatcher]:
+    """Run trials here."""
+    yield InProcess()
+
+
+@contextmanager
+def on_ray(address: str | None = None) -> Iterator[Dispatcher]:
+    """
+    Run trials on Ray: a cluster at `address`, or one started here for as long as the block lasts.
+
+    A local one has a single slot: two engines on one machine's cores would measure each other.
+    """
+    if address is None:
+        ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False, logging_level=logging.WARNING)
+        slots = 1
+    else:
+        ray.init(address=address, log_to_driver=False, logging_level=logging.WARNING)
+        resources = ray.cluster_resources()  # type: ignore[no-untyped-call]
+        slots = max(1, int(resources.get("GPU", 1)))
+    try:
+        yield OnRay(slots)
+    finally:
+        ray.shutdown()

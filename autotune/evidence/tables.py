@@ -1,0 +1,166 @@
+"""Tables of the evidence: each a function from what a study holds to a DataFrame. The only file that imports pandas."""
+
+from collections.abc import Callable, Sequence
+
+import pandas as pd
+
+from autotune.compare import Comparison, Ratio
+from autotune.confirm import Standing, changes, passed, value
+from autotune.folder import LaunchRecord, TrialRecord
+from evals import Verdict
+from search_spaces import Scalar, SearchSpace
+from trials.load.metrics import PointMetrics
+from trials.outcome import Infeasible, Lost, Measured
+
+
+def percent(share: float | None) -> str:
+    """Return a relative change as signed percent."""
+    return "" if share is None else f"{share * 100:+.1f} %"
+
+
+def interval(ratio: Ratio) -> str:
+    """Return the ends of a ratio's interval."""
+    return "" if ratio.low is None else f"{percent(ratio.low)} to {percent(ratio.high)}"
+
+
+def shown(value: Scalar) -> str:
+    """Return a knob's value as a user writes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def changed(record: TrialRecord, space: SearchSpace) -> str:
+    """Return what a trial does differently from the baseline, in one line."""
+    return ", ".join(f"{knob}={shown(own)}" for knob, (_, own) in changes(record, space).items())
+
+
+def differing_knobs(winner: TrialRecord, space: SearchSpace) -> pd.DataFrame:
+    """Return the knobs in which the winner differs from the baseline."""
+    rows = [
+        {"knob": knob, "baseline": shown(base), "winner": shown(own), "note": space.knobs[knob].note or ""}
+        for knob, (base, own) in changes(winner, space).items()
+    ]
+    return pd.DataFrame(rows, columns=["knob", "baseline", "winner", "note"])
+
+
+def side_by_side(standing: Standing, comparison: Comparison) -> pd.DataFrame:
+    """Return baseline against candidate at each concurrency, and over the ladder: means over launches."""
+    rows = [
+        {
+            "concurrency": str(concurrency),
+            "baseline": f"{ratio.a:.1f}",
+            "candidate": f"{ratio.b:.1f}",
+            "change": percent(ratio.change),
+            "99 % interval": interval(ratio),
+            "TTFT p50, ms": _pair(standing, concurrency, lambda point: point.ttft_ms.p50),
+            "TPOT p50, ms": _pair(standing, concurrency, lambda point: point.tpot_ms.p50),
+        }
+        for concurrency, ratio in comparison.levels.items()
+    ]
+    overall = comparison.overall
+    rows.append(
+        {
+            "concurrency": "all, geometric mean",
+            "baseline": f"{overall.a:.1f}",
+            "candidate": f"{overall.b:.1f}",
+            "change": percent(overall.change),
+            "99 % interval": interval(overall),
+            "TTFT p50, ms": "",
+            "TPOT p50, ms": "",
+        }
+    )
+    return pd.DataFrame(rows)
+
+
+def _pair(standing: Standing, concurrency: int, metric: Callable[[PointMetrics], float]) -> str:
+    def mean(arm: Sequence[Measured]) -> float:
+        return float(pd.Series([metric(p) for one in arm for p in one.points if p.concurrency == concurrency]).mean())
+
+    return f"{mean(standing.a):.1f} / {mean(standing.b):.1f}"
+
+
+def gate(verdicts: Sequence[tuple[str, Verdict | None]]) -> pd.DataFrame:
+    """Return every filter of named verdicts: counts, accuracy, its interval, and the paired test."""
+    rows = [
+        {
+            "recipe": name,
+            "filter": each.name,
+            "right": f"{each.correct} of {each.answered}",
+            "accuracy": f"{each.accuracy:.3f}",
+            "95 % interval": f"{each.low:.3f} to {each.high:.3f}",
+            "lost / won against baseline": "" if each.worse_p is None else f"{each.losses} / {each.wins}",
+            "p": "" if each.worse_p is None else f"{each.worse_p:.3f}",
+            "verdict": verdict.result,
+        }
+        for name, verdict in verdicts
+        if verdict is not None
+        for each in verdict.filters
+    ]
+    return pd.DataFrame(rows)
+
+
+def trials(records: Sequence[TrialRecord], space: SearchSpace, base: float) -> pd.DataFrame:
+    """Return every trial of the search; what is not a measurement has no number."""
+    return pd.DataFrame([{"trial": record.number, **_trial(record, space, base)} for record in records])
+
+
+def _trial(record: TrialRecord, space: SearchSpace, base: float) -> dict[str, str]:
+    row = {"outcome": "", "objective": "", "change": "", "gate": "", "differs in": changed(record, space) or "baseline"}
+    match record.outcome:
+        case Measured() as measured:
+            score = value(measured, space.objective)
+            row |= {
+                "outcome": "measured" if passed(record) else "measured, gate not passed",
+                "objective": f"{score:.1f}",
+                "change": percent(score / base - 1),
+                "gate": gate_line(measured.verdict),
+            }
+        case Infeasible(failure=failure, reason=reason):
+            row |= {"outcome": f"infeasible ({failure}): {reason}"}
+        case Lost(reason=reason):
+            row |= {"outcome": f"lost: {reason}"}
+        case None:
+            row |= {"outcome": "running"}
+    return row
+
+
+def gate_line(verdict: Verdict | None) -> str:
+    """Return a verdict in one line: the result, and the lowest filter with its interval."""
+    if verdict is None:
+        return ""
+    if not verdict.filters:
+        return verdict.result
+    lowest = min(verdict.filters, key=lambda each: each.accuracy)
+    return f"{verdict.result}: {lowest.accuracy:.3f} [{lowest.low:.3f}, {lowest.high:.3f}] of {lowest.answered}"
+
+
+def launches(records: Sequence[LaunchRecord], space: SearchSpace) -> pd.DataFrame:
+    """Return the confirmation's launches in the order they ran."""
+    return pd.DataFrame(
+        [
+            {
+                "launch": record.number,
+                "arm": f"{record.arm}: " + ("baseline" if record.arm == "A" else f"trial {record.candidate}"),
+                "objective": f"{value(record.outcome, space.objective):.1f}"
+                if isinstance(record.outcome, Measured)
+                else "",
+                "outcome": record.outcome.kind if record.outcome else "running",
+                "raw data": f"confirm/{record.folder.name}/",
+            }
+            for record in records
+        ]
+    )
+
+
+def markdown(frame: pd.DataFrame) -> str:
+    """Return a table as GitHub draws it."""
+    lines = [list(frame.columns), ["---"] * len(frame.columns), *frame.astype(str).to_numpy().tolist()]
+    return "\n".join("| " + " | ".join(_cell(cell) for cell in line) + " |" for line in lines)
+
+
+def plain(frame: pd.DataFrame) -> str:
+    """Return a table for a terminal."""
+    return frame.to_string(index=False, justify="left")
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.replace("\\", "\\\\").replace("|", "\\|").splitlines())

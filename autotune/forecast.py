@@ -1,0 +1,34 @@
+"""How long a study still takes: a pure estimate from the phases measured so far."""
+
+from collections.abc import Sequence
+from statistics import fmean
+
+from search_spaces import SearchSpace
+from trials.outcome import Measured, Outcome
+
+
+def left_s(
+    space: SearchSpace, outcomes: Sequence[Outcome], *, trials_left: int, search_left_s: float | None, slots: int
+) -> float | None:
+    """
+    Return the seconds to the end of the study, confirmation included; None before anything was measured.
+
+    Args:
+        trials_left: Trials that may still be submitted.
+        search_left_s: Of the search's budget of hours; None: no limit.
+    """
+    measured = [outcome for outcome in outcomes if isinstance(outcome, Measured)]
+    if not measured:
+        return None
+    search_s = fmean(sum(outcome.seconds.values()) for outcome in outcomes) * trials_left / slots
+    if search_left_s is not None:
+        search_s = min(search_s, search_left_s)
+    return search_s + confirm_s(space, measured)
+
+
+def confirm_s(space: SearchSpace, measured: Sequence[Measured]) -> float:
+    """Return the seconds that confirming one candidate takes at most: its launches, and one long gate an arm."""
+    launch_s = fmean(sum(s for phase, s in one.seconds.items() if phase not in {"judge", "smell"}) for one in measured)
+    judge_s = fmean(one.seconds.get("judge", 0.0) + one.seconds.get("smell", 0.0) for one in measured)
+    questions = space.gate.questions
+    return 2 * (space.budget.confirm_launches * launch_s + judge_s * questions.confirm / questions.search)

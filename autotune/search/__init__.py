@@ -1,0 +1,1 @@
+"""What to try next, and what was learned: the only package that imports optuna."""

@@ -1,0 +1,284 @@
+"""The study: baseline, search, confirmation. Whatever it knows it reads from its folder, so it can go on from there."""
+
+from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from autotune.confirm import Standing, baseline, changes, conclude, passed, value
+from autotune.dispatch import Dispatcher
+from autotune.events import (
+    Event,
+    LaunchEnded,
+    LaunchStarted,
+    SearchEnded,
+    Standings,
+    StudyEnded,
+    TrialEnded,
+    TrialStarted,
+)
+from autotune.evidence import write as write_evidence
+from autotune.folder import Arm, Settings, StudyFolder, TrialRecord
+from autotune.forecast import left_s
+from autotune.search.budget import Budget
+from autotune.search.propose import propose
+from autotune.search.search import Proposal, Search
+from evals import Gate
+from search_spaces import Recipe, SearchSpace, load, resolve
+from trials import outcome as outcomes
+from trials.outcome import Infeasible, Lost, Measured, Outcome
+from trials.plan import Plan
+
+RETRIES = 2  # of a lost trial
+START_FAILURES = 10  # in a row, before anything beside the baseline was measured: the space is at fault, not the config
+
+
+class BaselineFailed(Exception):
+    """The baseline could not be measured, or did not pass its own gate: there is nothing to improve on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A trial under way."""
+
+    record: TrialRecord
+    proposal: Proposal
+
+
+@dataclass(slots=True)
+class Sitting:
+    """One run of the driver over a study; all that must outlive it is in the folder."""
+
+    folder: StudyFolder
+    settings: Settings
+    space: SearchSpace
+    dispatcher: Dispatcher
+    search: Search
+    budget: Budget
+    records: dict[int, TrialRecord]
+    running: "dict[Future[Outcome], Running]" = field(default_factory=dict)
+
+    def known(self) -> dict[str, Outcome]:
+        """Return outcomes by fingerprint; of a lost trial nothing is known."""
+        return {
+            r.fingerprint: r.outcome for r in self.records.values() if r.outcome and not isinstance(r.outcome, Lost)
+        }
+
+    def standings(self) -> Standings:
+        """Return how the search stands now."""
+        values = {
+            r.number: value(r.outcome, self.space.objective)
+            for r in self.records.values()
+            if isinstance(r.outcome, Measured) and passed(r)
+        }
+        return Standings(
+            baseline=next(iter(values.values()), None),
+            best=max(values.items(), key=lambda item: item[1], default=None),
+            trials_left=self.budget.trials,
+            left_s=left_s(
+                self.space,
+                [r.outcome for r in self.records.values() if r.outcome],
+                trials_left=self.budget.trials + len(self.running),
+                search_left_s=self.budget.left_s(),
+                slots=self.dispatcher.slots,
+            ),
+        )
+
+
+def run(folder: StudyFolder, dispatcher: Dispatcher) -> Iterator[Event]:
+    """
+    Run a study from wherever it stands to its end, yielding what happens.
+
+    Raises:
+        BaselineFailed: If the baseline can't be measured or fails its gate.
+    """
+    sitting = _sit_down(folder, dispatcher)
+    yield from _baseline(sitting)
+    yield from _search(sitting)
+    yield from _confirm(sitting)
+    conclusion = conclude(folder.trials(), folder.launches(), sitting.space)
+    write_evidence(folder)
+    yield StudyEnded(conclusion)
+
+
+def _sit_down(folder: StudyFolder, dispatcher: Dispatcher) -> Sitting:
+    """Read the folder; the index is made anew from it, so that no half-told trial of an earlier sitting counts."""
+    for record in folder.trials():
+        if record.outcome is None:
+            outcomes.write(record.folder / "outcome.json", Lost(reason="the study ended before the trial", seconds={}))
+    settings, records, space = folder.settings(), folder.trials(), load(folder.space)
+    folder.database.unlink(missing_ok=True)
+    # a sampler that starts again with its first seed would propose again what it proposed then
+    search = Search(space, sampler=settings.sampler, seed=settings.seed + len(records), database=folder.database)
+    for record in records:
+        if record.outcome:
+            search.replay(record.config, record.outcome)
+    budget = Budget(
+        trials=settings.trials - max(0, len(records) - 1),
+        hours=settings.hours,
+        spent_s=sum(sum(record.outcome.seconds.values()) for record in records if record.outcome) / dispatcher.slots,
+    )
+    return Sitting(folder, settings, space, dispatcher, search, budget, records=dict(enumerate(records)))
+
+
+# --- trials ---------------------------------------------------------------------------------------------------------
+
+
+def _baseline(sitting: Sitting) -> Iterator[Event]:
+    """Measure the baseline; the search begins only when it passed its own gate."""
+    while len(sitting.records) <= RETRIES and all(isinstance(r.outcome, Lost) for r in sitting.records.values()):
+        sitting.search.enqueue(sitting.space.baseline)
+        proposal = sitting.search.ask()
+        yield from _submit(sitting, proposal, resolve(sitting.space, proposal.config))
+        yield from _collect(sitting)
+    match baseline(list(sitting.records.values())).outcome:
+        case Measured(verdict=verdict) if verdict and verdict.result != "pass":
+            raise BaselineFailed(f"the baseline's gate: {verdict.result}: {'; '.join(verdict.reasons)}")
+        case Infeasible(failure=failure, reason=reason):
+            raise BaselineFailed(f"the baseline failed ({failure}): {reason}")
+        case Lost(reason=reason):
+            raise BaselineFailed(f"the baseline was lost {RETRIES + 1} times: {reason}")
+        case _:
+            return
+
+
+def _search(sitting: Sitting) -> Iterator[Event]:
+    """Propose, run and tell until the budget is spent, the space is exhausted, or nothing starts at all."""
+    why = ""
+    while not why or sitting.running:
+        while not why and len(sitting.running) < sitting.dispatcher.slots:
+            why = _over(sitting)
+            if why:
+                break
+            fresh = propose(sitting.search, sitting.space, sitting.known(), _fingerprints(sitting))
+            if fresh is None:
+                why = "every config of the space was measured"
+            else:
+                sitting.budget.submit()
+                yield from _submit(sitting, *fresh)
+        yield from _collect(sitting)
+    yield SearchEnded(why)
+
+
+def _over(sitting: Sitting) -> str:
+    """Return why no further trial may be submitted, or nothing."""
+    if not sitting.budget.left():
+        return "the budget is spent"
+    first = [r.outcome for r in sitting.records.values()][1 : START_FAILURES + 1]
+    if len(first) == START_FAILURES and all(isinstance(outcome, Infeasible) for outcome in first):
+        return f"the first {START_FAILURES} configs all failed: is the space right?"
+    return ""
+
+
+def _fingerprints(sitting: Sitting) -> set[str]:
+    return {running.record.fingerprint for running in sitting.running.values()}
+
+
+def _submit(sitting: Sitting, proposal: Proposal, recipe: Recipe) -> Iterator[Event]:
+    number = len(sitting.records)
+    folder = sitting.folder.new_trial(number, proposal.config, recipe.fingerprint)
+    record = TrialRecord(
+        number=number, config=proposal.config, fingerprint=recipe.fingerprint, folder=folder, outcome=None
+    )
+    sitting.records[number] = record
+    yield TrialStarted(number=number, changes=changes(record, sitting.space), standings=sitting.standings())
+    gate = _gate(sitting, sitting.space.gate.questions.search, baseline(list(sitting.records.values())).outcome)
+    plan = _plan(sitting, recipe, folder, gate, seed=sitting.settings.seed)
+    sitting.running[sitting.dispatcher.submit(plan)] = Running(record, proposal)
+
+
+def _collect(sitting: Sitting) -> Iterator[Event]:
+    """Wait until a trial ends; tell what became of it."""
+    done, _ = wait(sitting.running, return_when=FIRST_COMPLETED)
+    for future in done:
+        running = sitting.running.pop(future)
+        outcome = future.result()
+        record = replace(running.record, outcome=outcome)
+        outcomes.write(record.folder / "outcome.json", outcome)
+        sitting.records[record.number] = record
+        sitting.search.tell(running.proposal, outcome)
+        _retry(sitting, record)
+        yield TrialEnded(
+            number=record.number,
+            changes=changes(record, sitting.space),
+            outcome=outcome,
+            value=_value(sitting, outcome),
+            standings=sitting.standings(),
+        )
+
+
+def _value(sitting: Sitting, outcome: Outcome) -> float | None:
+    return value(outcome, sitting.space.objective) if isinstance(outcome, Measured) else None
+
+
+def _retry(sitting: Sitting, record: TrialRecord) -> None:
+    """Ask for a lost config again, at most `RETRIES` times."""
+    tries = sum(r.fingerprint == record.fingerprint for r in sitting.records.values())
+    if isinstance(record.outcome, Lost) and tries <= RETRIES and len(sitting.records) > tries:
+        sitting.search.enqueue(record.config)
+
+
+# --- confirmation ---------------------------------------------------------------------------------------------------
+
+
+def _confirm(sitting: Sitting) -> Iterator[Event]:
+    """Launch the finalists and the baseline afresh, interleaved, until the numbers decide."""
+    while True:
+        conclusion = conclude(sitting.folder.trials(), sitting.folder.launches(), sitting.space)
+        last = conclusion.standings[-1] if conclusion.standings else None
+        if last is None or last.next_arm is None:
+            return
+        yield from _launch(sitting, last, last.next_arm)
+
+
+def _launch(sitting: Sitting, standing: Standing, arm: Arm) -> Iterator[Event]:
+    number, candidate = len(sitting.folder.launches()), standing.candidate
+    config = sitting.space.baseline if arm == "A" else candidate.config
+    plan = _plan(
+        sitting,
+        resolve(sitting.space, config),
+        sitting.folder.new_launch(number, arm, candidate.number),
+        gate=_launch_gate(sitting, standing, arm),
+        # both launches of a pair get the same prompts, the next pair fresh ones
+        seed=sitting.settings.seed * 1000 + number // 2 + 1,
+    )
+    yield LaunchStarted(number=number, arm=arm, candidate=candidate.number)
+    outcome = sitting.dispatcher.submit(plan).result()
+    outcomes.write(plan.folder / "outcome.json", outcome)
+    yield LaunchEnded(
+        number=number, arm=arm, candidate=candidate.number, outcome=outcome, value=_value(sitting, outcome)
+    )
+
+
+def _launch_gate(sitting: Sitting, standing: Standing, arm: Arm) -> Gate | None:
+    """Return the long gate for the first launch of each arm; the candidate is held against the baseline's answers."""
+    judged = standing.a if arm == "A" else standing.b
+    if judged:
+        return None
+    return _gate(sitting, sitting.space.gate.questions.confirm, None if arm == "A" else standing.a[0])
+
+
+def _gate(sitting: Sitting, questions: int, reference: Outcome | None) -> Gate:
+    gate = sitting.space.gate
+    return Gate(
+        task=gate.task,
+        threshold=gate.threshold,
+        filters=gate.filters,
+        questions=questions,
+        smell=gate.smell,
+        concurrency=gate.concurrency,
+        max_tokens=gate.max_tokens,
+        reference=reference.correct if isinstance(reference, Measured) else None,
+    )
+
+
+def _plan(sitting: Sitting, recipe: Recipe, folder: Path, gate: Gate | None, seed: int) -> Plan:
+    return Plan(
+        recipe=recipe,
+        folder=folder.resolve(),
+        space_folder=sitting.settings.space_folder,
+        data_root=sitting.settings.data_root,
+        deadlines=sitting.space.deadlines,
+        gate=gate,
+        seed=seed,
+    )

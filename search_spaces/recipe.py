@@ -1,0 +1,201 @@
+"""A config resolved against its space: the complete command and environment of the engine at every concurrency."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Annotated
+
+from pydantic import Field
+
+from search_spaces.effective import baseline_at, values_at
+from search_spaces.errors import SpaceError, nearest
+from search_spaces.expression import Scalar, same
+from search_spaces.fields import UNSET, Count, EnvName, Frozen, Value, as_text
+from search_spaces.knob import Dimension, Flag, JsonKey, LayoutName, Placed, Switch, Variable
+from search_spaces.space import Config, SearchSpace, Target, Workload
+
+
+class Serve(Frozen):
+    """How the engine is started; a variable that is None is taken out of its environment."""
+
+    env: dict[EnvName, str | None] = Field(default_factory=dict)
+    args: tuple[str, ...] = ()
+    layout: dict[LayoutName, Count] = Field(default_factory=dict)
+
+    @property
+    def gpus(self) -> int:
+        """GPUs that the layout occupies: tp x pp x dp; expert parallelism shares them."""
+        return self.layout.get("tp", 1) * self.layout.get("pp", 1) * self.layout.get("dp", 1)
+
+
+class Recipe(Frozen):
+    """Everything that is needed to serve, and to measure, one config; `overrides` holds the points that differ."""
+
+    space: str
+    target: Target
+    workload: Workload
+    config: dict[str, Value]
+    serve: Serve
+    overrides: dict[Annotated[int, Field(ge=1)], Serve] = Field(default_factory=dict)
+
+    def at(self, concurrency: int) -> Serve:
+        """
+        Return how the engine is started for this concurrency.
+
+        Raises:
+            SpaceError: The concurrency is not on the ladder.
+
+        """
+        ladder = self.workload.concurrency
+        if concurrency not in ladder:
+            raise SpaceError(f"concurrency {concurrency} is not on the ladder; choose of {', '.join(map(str, ladder))}")
+        return self.overrides.get(concurrency, self.serve)
+
+    @property
+    def fingerprint(self) -> str:
+        """The sha256 of what is run and measured; equal for configs that come to the same."""
+        told = self.model_dump(mode="json", include={"target", "serve", "overrides", "workload"})
+        canonical = json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hashlib.sha256(canonical.encode("ascii")).hexdigest()
+
+
+def resolve(space: SearchSpace, config: Mapping[str, Scalar]) -> Recipe:
+    """
+    Return the recipe of a config; a knob it leaves out is at its baseline.
+
+    Raises:
+        RuleBroken: The space forbids the config at a concurrency of the ladder.
+        SpaceError: An unknown knob, or a value outside its domain.
+
+    """
+    chosen = _complete(space, config)
+    points = {concurrency: values_at(space, chosen, concurrency) for concurrency in space.workload.concurrency}
+    serves = {concurrency: _serve(space, values) for concurrency, values in points.items()}
+    first = serves[space.workload.concurrency[0]]
+    return Recipe(
+        space=space.name,
+        target=space.target,
+        workload=space.workload,
+        config=_effective(space, chosen, points),
+        serve=first,
+        overrides={concurrency: serve for concurrency, serve in serves.items() if serve != first},
+    )
+
+
+def differences(space: SearchSpace, config: Mapping[str, Scalar]) -> dict[str, tuple[Scalar, Scalar]]:
+    """Return the knobs that a config moves, each with its baseline and its own value."""
+    return {
+        name: (space.baseline[name], value)
+        for name, value in _complete(space, config).items()
+        if not same(value, space.baseline[name])
+    }
+
+
+def serves(recipe: Recipe) -> list[tuple[Serve, tuple[int, ...]]]:
+    """Return the distinct launches in the order of the ladder, each with the concurrencies it serves."""
+    found: list[tuple[Serve, tuple[int, ...]]] = []
+    for concurrency in recipe.workload.concurrency:
+        serve = recipe.at(concurrency)
+        position = next((i for i, (other, _) in enumerate(found) if other == serve), None)
+        if position is None:
+            found.append((serve, (concurrency,)))
+        else:
+            found[position] = (serve, (*found[position][1], concurrency))
+    return found
+
+
+def parse_setting(space: SearchSpace, text: str) -> tuple[str, Scalar]:
+    """
+    Return the knob and the typed value of `knob=value`.
+
+    Raises:
+        SpaceError: No `=`, an unknown knob, or a value outside its domain.
+
+    """
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise SpaceError(f"{text!r} is no setting; write knob=value")
+    if name not in space.knobs:
+        raise SpaceError(f"{name}: unknown knob{nearest(name, space.knobs)}")
+    try:
+        return name, space.knobs[name].domain.read(value)
+    except ValueError as error:
+        raise SpaceError(f"{name}: {error}") from None
+
+
+def _complete(space: SearchSpace, config: Mapping[str, Scalar]) -> Config:
+    chosen: Config = {}
+    for name, value in config.items():
+        if name not in space.knobs:
+            raise SpaceError(f"{name}: unknown knob{nearest(name, space.knobs)}")
+        try:
+            chosen[name] = space.knobs[name].domain.admit(value)
+        except ValueError as error:
+            raise SpaceError(f"{name}: {error}") from None
+    return {name: chosen.get(name, _own(space, name)) for name in space.knobs}
+
+
+def _own(space: SearchSpace, name: str) -> Scalar:
+    return space.knobs[name].domain.admit(space.baseline[name])
+
+
+def _effective(space: SearchSpace, chosen: Config, points: Mapping[int, Mapping[str, Scalar]]) -> Config:
+    """Return the chosen values that reach the engine somewhere; the rest, inactive or overruled, is at its baseline."""
+    bases = {concurrency: baseline_at(space, concurrency) for concurrency in points}
+    return {
+        name: value
+        if any(same(at[name], value) and not same(value, bases[point][name]) for point, at in points.items())
+        else _own(space, name)
+        for name, value in chosen.items()
+    }
+
+
+def _serve(space: SearchSpace, values: Mapping[str, Scalar]) -> Serve:
+    env = {name: _unless_unset(value) for name, value in space.serve.env.items()}
+    args: dict[str, list[str]] = {}
+    documents: dict[str, dict[str, object]] = {}
+    layout: dict[LayoutName, int] = {}
+    placed: dict[str, Placed] = {**space.knobs, **space.derived}
+    for name, where in placed.items():
+        value = values[name]
+        match where.placement:
+            case Variable(variable):
+                env[variable] = _unless_unset(value)
+            case JsonKey(flag, path):
+                args.setdefault(flag, [])
+                if value != UNSET:
+                    _put(documents.setdefault(flag, {}), path, value)
+            case Dimension(dimension) if value != UNSET:
+                layout[dimension] = int(value)
+            case Flag() | Switch() as option:
+                args[name] = _option(option, value)
+            case _:
+                pass
+    for flag, document in documents.items():
+        args[flag] = [flag, json.dumps(document, sort_keys=True, separators=(",", ":"))]
+    fixed = [as_text(arg) for arg in space.serve.args]
+    return Serve(env=env, args=(*fixed, *(word for words in args.values() for word in words)), layout=layout)
+
+
+def _option(option: Flag | Switch, value: Scalar) -> list[str]:
+    if value == UNSET:
+        return []
+    if isinstance(option, Flag):
+        return [word for name in option.names for word in (name, as_text(value))]
+    if value:
+        return [option.name]
+    return [] if option.omit_off else [option.negative]
+
+
+def _put(document: dict[str, object], path: tuple[str, ...], value: Scalar) -> None:
+    key, *rest = path
+    if not rest:
+        document[key] = value
+        return
+    inner = document.setdefault(key, {})
+    assert isinstance(inner, dict)  # noqa: S101 paths that overlap are refused when the space is read
+    _put(inner, tuple(rest), value)
+
+
+def _unless_unset(value: Scalar) -> str | None:
+    return None if value == UNSET else as_text(value)

@@ -1,0 +1,97 @@
+"""The sections of a space: what each refuses, and that a space survives being written down."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from search_spaces import File, SearchSpace
+
+Data = dict[str, Any]
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "line"),
+    [
+        (("workload", "concurrency"), [], "workload.concurrency: []: tuple should have at least 1 item"),
+        (("workload", "concurrency"), [1, 0], "workload.concurrency[1]: 0: input should be greater than or equal to 1"),
+        (("workload", "concurrency"), [4, 4], "workload: a concurrency is listed twice"),
+        (("workload", "input_tokens"), "64", "workload.input_tokens: '64': input should be a valid integer"),
+        (("workload", "windows"), True, "workload.windows: True: input should be a valid integer"),
+        (("gate", "threshold"), 1.5, "gate.threshold: 1.5: input should be less than or equal to 1"),
+        (("gate", "filters"), [], "gate.filters: []: tuple should have at least 1 item"),
+        (("budget", "hours"), 0, "budget.hours: 0: input should be greater than 0"),
+        (("deadlines", "ready"), 3, "deadlines: unknown key 'ready'; did you mean 'ready_s'?"),
+        (("target", "model"), None, "target.model: None: input should be a valid string"),
+        (("serve", "args"), [None], "serve.args[0]: null is no value; write a number, a word, true or false"),
+    ],
+)
+def test_a_section_says_what_is_wrong(
+    data: Data, refusal: Callable[[Data], list[str]], place: tuple[str, str], value: object, line: str
+) -> None:
+    section, key = place
+    data[section][key] = value
+    [found] = refusal(data)
+    assert found.startswith(f"small.yaml: {line}")
+
+
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        ({"because": "x"}, "a rule is one of forbid, require and imply, and not empty"),
+        ({"forbid": {}, "because": "x"}, "a rule is one of forbid, require and imply, and not empty"),
+        ({"forbid": {"threads": 1}, "require": {"threads": 2}, "because": "x"}, "a rule is one of"),
+        ({"imply": {"threads": 1}, "because": "x"}, "imply needs a when; what always holds belongs to serve"),
+    ],
+)
+def test_what_is_no_rule_is_refused(
+    data: Data, refusal: Callable[[Data], list[str]], rule: object, message: str
+) -> None:
+    data["rules"] = [rule]
+    [line] = refusal(data)
+    assert line.startswith(f"small.yaml: rules[0]: {message}")
+
+
+def test_a_rule_says_itself(vllm_like: SearchSpace) -> None:
+    assert [rule.words for rule in vllm_like.rules] == [
+        "forbid cudagraph is PIECEWISE and tp is 4 or 8",
+        "require seqs_per_rank >= 1 when concurrency >= 64",
+        "imply ep is 1 when tp is 1",
+    ]
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/etc/passwd", "../weights", "a/../../b", ""],
+)
+def test_a_file_stays_in_its_folder(path: str) -> None:
+    for root in ("data", "space"):
+        with pytest.raises(ValidationError, match="leaves its folder"):
+            File.model_validate({root: path})
+
+
+def test_a_file_has_one_root() -> None:
+    for keys in ({}, {"data": "a", "space": "b"}):
+        with pytest.raises(ValidationError, match="write one"):
+            File.model_validate(keys)
+
+
+def test_a_file_is_located_under_its_root() -> None:
+    roots = {"data_root": Path("/data"), "space_folder": Path("/spaces")}
+    assert File(data="m/w.gguf").locate(**roots) == Path("/data/m/w.gguf")
+    assert File(space="demo/a.gguf").locate(**roots) == Path("/spaces/demo/a.gguf")
+
+
+def test_a_space_never_changes(vllm_like: SearchSpace) -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        vllm_like.sampler = "random"  # type: ignore[misc]
+
+
+def test_a_space_survives_being_written_as_plain_data(vllm_like: SearchSpace) -> None:
+    assert SearchSpace.model_validate(vllm_like.model_dump(mode="json")) == vllm_like
+
+
+def test_a_space_survives_being_written_as_json(vllm_like: SearchSpace) -> None:
+    assert SearchSpace.model_validate_json(vllm_like.model_dump_json()) == vllm_like

@@ -1,0 +1,22 @@
+"""The engines that autotune can start; a new one is a file here and a line below."""
+
+from collections.abc import Mapping
+
+from trials.engines import llamacpp
+from trials.engines.adapter import Engine, EngineNotFound, Failure, Kind, Pattern
+
+__all__ = ["ENGINES", "Engine", "EngineNotFound", "Failure", "Kind", "Pattern", "engine"]
+
+ENGINES: Mapping[str, Engine] = {"llamacpp": llamacpp.LlamaCpp()}
+
+
+def engine(name: str) -> Engine:
+    """
+    Return the adapter of an engine.
+
+    Raises:
+        EngineNotFound: There is none of this name.
+    """
+    if name not in ENGINES:
+        raise EngineNotFound(f"no engine is called {name!r}: known are {', '.join(ENGINES)}")
+    return ENGINES[name]

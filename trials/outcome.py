@@ -1,0 +1,69 @@
+"""What can happen to a trial: a value that crosses processes and is kept as JSON."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter
+
+from evals import Verdict
+from trials.files import write_whole
+from trials.load.metrics import PointMetrics
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """
+    The config ran: its numbers, and what the gate says of them.
+
+    Attributes:
+        points: One for each concurrency of the ladder, in its order.
+        verdict: None only where no gate was asked for: later launches of a confirmation.
+        correct: The gate's answers by filter, in the order asked: what a paired test against this trial reads.
+        seconds: Wall time of each phase of the trial.
+    """
+
+    points: tuple[PointMetrics, ...]
+    verdict: Verdict | None
+    correct: dict[str, tuple[bool | None, ...]]
+    seconds: dict[str, float]
+    kind: Literal["measured"] = "measured"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Infeasible:
+    """The config's fault, learned from: it was refused, ran out of memory, got stuck or answered garbage."""
+
+    failure: Literal["refused", "memory", "wrong", "stuck", "unknown", "rule"]
+    reason: str
+    seconds: dict[str, float]
+    kind: Literal["infeasible"] = "infeasible"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lost:
+    """The world's fault: nothing is learned of the config, and it may be tried again."""
+
+    reason: str
+    seconds: dict[str, float]
+    kind: Literal["lost"] = "lost"
+
+
+Outcome = Annotated[Measured | Infeasible | Lost, Field(discriminator="kind")]
+
+_JSON: TypeAdapter[Outcome] = TypeAdapter(Outcome)
+
+
+def write(path: Path, outcome: Outcome) -> None:
+    """Write an outcome as JSON; a reader sees the whole file or none."""
+    write_whole(path, _JSON.dump_json(outcome, indent=2).decode() + "\n")
+
+
+def read(path: Path) -> Outcome:
+    """
+    Return the outcome that `write` wrote.
+
+    Raises:
+        pydantic.ValidationError: If the file is not one.
+    """
+    return _JSON.validate_json(path.read_bytes())
