@@ -13,6 +13,7 @@ ALPHA = 0.05
 LOOKS = 5  # after 2, 3, 4, 5 and 6 launches an arm; each look spends ALPHA / LOOKS, so peeking costs no false wins
 FEWEST = 2  # launches an arm before the first look
 BAND = 0.02  # two recipes closer than this are a tie
+MOST = 100  # launches an arm beyond which nobody asks when it would be decided
 LEVEL_LOSS = -0.01  # a win may not lose more than this at any concurrency
 
 Result = Literal["win", "loss", "tie", "undecided"]
@@ -48,6 +49,8 @@ class Comparison:
         levels: Of each concurrency, for the table; no test of their own.
         launches: Launches of A and of B.
         launch_sd: Pooled standard deviation of a launch, relative.
+        settled_by: Launches an arm after which a difference like this one would be decided, at this launch sd; None if
+            it is decided, or if more than `MOST` would be needed.
     """
 
     result: Result
@@ -55,6 +58,7 @@ class Comparison:
     levels: dict[int, Ratio]
     launches: tuple[int, int]
     launch_sd: float | None
+    settled_by: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +91,38 @@ def compare(a: Sequence[LaunchValues], b: Sequence[LaunchValues]) -> Comparison:
     """
     overall = ratio([one.objective for one in a], [one.objective for one in b])
     levels = {c: ratio([one.levels[c] for one in a], [one.levels[c] for one in b]) for c in a[0].levels}
+    result = _result(overall, [level.change for level in levels.values()])
+    sd = _pooled_sd([math.log(one.objective) for one in a], [math.log(one.objective) for one in b])
     return Comparison(
-        result=_result(overall, [level.change for level in levels.values()]),
+        result=result,
         overall=overall,
         levels=levels,
         launches=(len(a), len(b)),
-        launch_sd=_pooled_sd([math.log(one.objective) for one in a], [math.log(one.objective) for one in b]),
+        launch_sd=sd,
+        settled_by=None if sd is None or result != "undecided" else settled_by(math.log1p(overall.change), sd),
     )
+
+
+def settled_by(difference: float, sd: float) -> int | None:
+    """
+    Return the fewest launches an arm after which a win, a loss or a tie would be declared.
+
+    Args:
+        difference: Of the arms' mean logs, as if it were the true one.
+        sd: Of the log of a launch.
+
+    Returns:
+        None if `MOST` would not be enough.
+    """
+    for launches in range(FEWEST, MOST + 1):
+        half = _quantile(2 * launches - 2) * sd * math.sqrt(2 / launches)
+        if half < abs(difference) or abs(difference) + half < BAND:
+            return launches
+    return None
+
+
+def _quantile(freedom: float) -> float:
+    return float(special.stdtrit(freedom, 1 - ALPHA / LOOKS / 2))
 
 
 def _result(overall: Ratio, changes: Sequence[float]) -> Result:
@@ -137,7 +166,7 @@ def _half_width(a: Sequence[float], b: Sequence[float]) -> float | None:
     if error == 0.0:
         return 0.0
     freedom = sum(parts) ** 2 / sum(part**2 / (len(arm) - 1) for part, arm in zip(parts, (a, b), strict=True))
-    return float(special.stdtrit(freedom, 1 - ALPHA / LOOKS / 2)) * error
+    return _quantile(freedom) * error
 
 
 def _pooled_sd(a: Sequence[float], b: Sequence[float]) -> float | None:

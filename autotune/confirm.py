@@ -1,5 +1,6 @@
 """Which launches confirm a winner, and what they say: pure functions over what the study folder holds."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -11,7 +12,7 @@ from trials.load.metrics import PointMetrics, objective
 from trials.outcome import Infeasible, Lost, Measured
 
 FINALISTS = 3
-RETRIES = 2  # of a lost launch
+NOISE = 0.01  # search values closer than this are equals: the config nearest to the baseline goes first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +25,7 @@ class Standing:
         b: The candidate's.
         comparison: At the last look with as many launches of each; None before the first.
         dropped: Why the candidate is out: it failed its gate or crashed; None if it is in.
-        stopped: Why its confirmation can't go on although nothing is decided, or None.
+        stopped: Why nothing can be decided: the baseline failed; or None.
         next_arm: What to launch next; None when there is nothing left to launch.
     """
 
@@ -80,9 +81,9 @@ def changes(record: TrialRecord, space: SearchSpace) -> dict[str, tuple[Scalar, 
 def finalists(trials: Sequence[TrialRecord], space: SearchSpace) -> list[TrialRecord]:
     """Return the trials that passed and looked faster than the baseline: best first, of equals the nearest to it."""
     values = {t.number: value(t.outcome, space.objective) for t in trials if isinstance(t.outcome, Measured)}
-    bar = values[baseline(trials).number]
+    bar = values.get(baseline(trials).number, math.inf) if trials else math.inf
     faster = [t for t in trials if passed(t) and values[t.number] > bar]
-    faster.sort(key=lambda t: (-values[t.number], len(changes(t, space))))
+    faster.sort(key=lambda t: (-round(math.log(values[t.number]) / NOISE), len(changes(t, space)), -values[t.number]))
     return faster[:FINALISTS]
 
 
@@ -135,9 +136,6 @@ def _dropped(launches: Sequence[LaunchRecord], b: Sequence[Measured]) -> str | N
 
 
 def _stopped(launches: Sequence[LaunchRecord], a: Sequence[Measured]) -> str | None:
-    last = [one.outcome for one in launches[-RETRIES - 1 :]]
-    if len(last) > RETRIES and all(isinstance(outcome, Lost) for outcome in last):
-        return f"{len(last)} launches in a row were lost"
     for one in launches:
         if one.arm == "A" and isinstance(one.outcome, Infeasible):
             return f"the baseline failed: {one.outcome.reason}"

@@ -14,6 +14,8 @@ from trials.outcome import Lost, Outcome
 from trials.plan import Plan
 from trials.run import run
 
+MARGIN_S = 10.0  # beyond an engine's own grace, for a cancelled trial to come back
+
 
 class Dispatcher(Protocol):
     """Where trials run."""
@@ -47,14 +49,30 @@ class OnRay:
         """Take a connection that `on_ray` has opened."""
         self.slots = slots
         self._run = ray.remote(run)
+        self._running: dict[ray.ObjectRef[Outcome], Plan] = {}
 
     def submit(self, plan: Plan) -> "Future[Outcome]":
         """Start the trial on a worker."""
         gpus = max(serve.gpus for serve, _ in serves(plan.recipe)) if plan.recipe.target.hardware != "cpu" else 0
         task = self._run.options(num_cpus=1, num_gpus=gpus, max_retries=0, name=plan.folder.name)
+        reference = task.remote(plan)
+        self._running[reference] = plan
         settled: Future[Outcome] = Future()
-        task.remote(plan).future().add_done_callback(lambda done: _settle(done, settled))
+        reference.future().add_done_callback(lambda done: self._ended(reference, done, settled))
         return settled
+
+    def _ended(self, reference: "ray.ObjectRef[Outcome]", done: "Future[Outcome]", settled: "Future[Outcome]") -> None:
+        del self._running[reference]
+        _settle(done, settled)
+
+    def cancel(self) -> None:
+        """Interrupt the trials under way and wait until their engines had the time to stop."""
+        running = dict(self._running)
+        for reference in running:
+            ray.cancel(reference)
+        if running:
+            grace_s = max(plan.deadlines.stop_s for plan in running.values()) + MARGIN_S
+            ray.wait(list(running), num_returns=len(running), timeout=grace_s)
 
 
 def _settle(done: "Future[Outcome]", settled: "Future[Outcome]") -> None:
@@ -81,13 +99,15 @@ def on_ray(address: str | None = None) -> Iterator[Dispatcher]:
     A local one has a single slot: two engines on one machine's cores would measure each other.
     """
     if address is None:
-        ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False, logging_level=logging.WARNING)
+        ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
         slots = 1
     else:
-        ray.init(address=address, log_to_driver=False, logging_level=logging.WARNING)
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         resources = ray.cluster_resources()  # type: ignore[no-untyped-call]
         slots = max(1, int(resources.get("GPU", 1)))
+    dispatcher = OnRay(slots)
     try:
-        yield OnRay(slots)
+        yield dispatcher
     finally:
+        dispatcher.cancel()
         ray.shutdown()

@@ -1,7 +1,11 @@
 """Where everything of a study is: every path, and what is read back from them."""
 
+import fcntl
+import json
 import re
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
@@ -28,6 +32,10 @@ class UnknownStudy(ValueError):
 
 class StudyExists(Exception):
     """A study of that name is already there."""
+
+
+class StudyLocked(Exception):
+    """Another driver is running this study."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,18 +152,41 @@ class StudyFolder:
         """Where and with what the study was run."""
         return self.root / "provenance.json"
 
-    def begin(self, settings: Settings, space: SearchSpace) -> None:
+    def begin(self, settings: Settings, space: SearchSpace, provenance: Mapping[str, str]) -> None:
         """
-        Make the folder of a new study.
+        Make the folder of a new study, whole or not at all.
 
         Raises:
             StudyExists: If there is one of that name.
         """
         if self.root.exists():
-            raise StudyExists(f"study {settings.name!r} exists in {self.root.parent}: choose another --name")
-        (self.root / "space").mkdir(parents=True)
-        write_whole(self.root / "space" / f"{space.name}.yaml", source(space))
-        write_whole(self.settings_file, _SETTINGS.dump_json(settings, indent=2).decode() + "\n")
+            raise StudyExists(
+                f"study {settings.name!r} exists in {self.root.parent}: go on with `autotune resume {settings.name}`, "
+                "or choose another --name"
+            )
+        self.root.parent.mkdir(parents=True, exist_ok=True)
+        new = StudyFolder(Path(tempfile.mkdtemp(prefix=f".{settings.name}-", dir=self.root.parent)))
+        (new.root / "space").mkdir()
+        write_whole(new.root / "space" / f"{space.name}.yaml", source(space))
+        write_whole(new.provenance, json.dumps(provenance, indent=2) + "\n")
+        write_whole(new.settings_file, _SETTINGS.dump_json(settings, indent=2).decode() + "\n")
+        new.root.chmod(0o755)  # mkdtemp's is the owner's alone
+        new.root.rename(self.root)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """
+        Keep other drivers out for the length of the block; the lock ends with this process, however it ends.
+
+        Raises:
+            StudyLocked: If another driver has it.
+        """
+        with (self.root / "lock").open("a") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise StudyLocked(f"study {self.root.name!r} is being run by another process") from error
+            yield
 
     def new_trial(self, number: int, config: Config, fingerprint: str) -> Path:
         """Make and return a trial's folder; one that a crash left without its `trial.json` is taken over."""

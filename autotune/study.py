@@ -1,6 +1,6 @@
 """The study: baseline, search, confirmation. Whatever it knows it reads from its folder, so it can go on from there."""
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -59,10 +59,16 @@ class Sitting:
     running: "dict[Future[Outcome], Running]" = field(default_factory=dict)
 
     def known(self) -> dict[str, Outcome]:
-        """Return outcomes by fingerprint; of a lost trial nothing is known."""
+        """Return outcomes by fingerprint: of a lost trial nothing is known, until it was lost too often."""
         return {
-            r.fingerprint: r.outcome for r in self.records.values() if r.outcome and not isinstance(r.outcome, Lost)
+            r.fingerprint: r.outcome
+            for r in self.records.values()
+            if r.outcome and (not isinstance(r.outcome, Lost) or self.tries(r) > RETRIES)
         }
+
+    def tries(self, record: TrialRecord) -> int:
+        """Return how often a trial's config was submitted."""
+        return sum(other.fingerprint == record.fingerprint for other in self.records.values())
 
     def standings(self) -> Standings:
         """Return how the search stands now."""
@@ -114,11 +120,14 @@ def _sit_down(folder: StudyFolder, dispatcher: Dispatcher) -> Sitting:
         if record.outcome:
             search.replay(record.config, record.outcome)
     budget = Budget(
-        trials=settings.trials - max(0, len(records) - 1),
+        trials=settings.trials - sum(record.fingerprint != records[0].fingerprint for record in records),
         hours=settings.hours,
         spent_s=sum(sum(record.outcome.seconds.values()) for record in records if record.outcome) / dispatcher.slots,
     )
-    return Sitting(folder, settings, space, dispatcher, search, budget, records=dict(enumerate(records)))
+    sitting = Sitting(folder, settings, space, dispatcher, search, budget, records=dict(enumerate(records)))
+    for record in {record.fingerprint: record for record in records}.values():  # the last try of each config
+        _retry(sitting, record)
+    return sitting
 
 
 # --- trials ---------------------------------------------------------------------------------------------------------
@@ -151,12 +160,15 @@ def _search(sitting: Sitting) -> Iterator[Event]:
             if why:
                 break
             fresh = propose(sitting.search, sitting.space, sitting.known(), _fingerprints(sitting))
-            if fresh is None:
-                why = "every config of the space was measured"
-            else:
+            if fresh:
                 sitting.budget.submit()
                 yield from _submit(sitting, *fresh)
-        yield from _collect(sitting)
+            elif sitting.running:
+                break  # one of them may be lost, and asked for again
+            else:
+                why = "every config of the space was measured"
+        if sitting.running:
+            yield from _collect(sitting)
     yield SearchEnded(why)
 
 
@@ -212,9 +224,9 @@ def _value(sitting: Sitting, outcome: Outcome) -> float | None:
 
 
 def _retry(sitting: Sitting, record: TrialRecord) -> None:
-    """Ask for a lost config again, at most `RETRIES` times."""
-    tries = sum(r.fingerprint == record.fingerprint for r in sitting.records.values())
-    if isinstance(record.outcome, Lost) and tries <= RETRIES and len(sitting.records) > tries:
+    """Ask for a lost config again, at most `RETRIES` times; the baseline is asked for by name."""
+    is_baseline = record.fingerprint == sitting.records[0].fingerprint
+    if isinstance(record.outcome, Lost) and sitting.tries(record) <= RETRIES and not is_baseline:
         sitting.search.enqueue(record.config)
 
 
@@ -222,16 +234,18 @@ def _retry(sitting: Sitting, record: TrialRecord) -> None:
 
 
 def _confirm(sitting: Sitting) -> Iterator[Event]:
-    """Launch the finalists and the baseline afresh, interleaved, until the numbers decide."""
-    while True:
+    """Launch finalist and baseline afresh, interleaved, until the numbers decide or launches keep being lost."""
+    lost = 0
+    while lost <= RETRIES:
         conclusion = conclude(sitting.folder.trials(), sitting.folder.launches(), sitting.space)
         last = conclusion.standings[-1] if conclusion.standings else None
         if last is None or last.next_arm is None:
             return
-        yield from _launch(sitting, last, last.next_arm)
+        outcome = yield from _launch(sitting, last, last.next_arm)
+        lost = lost + 1 if isinstance(outcome, Lost) else 0
 
 
-def _launch(sitting: Sitting, standing: Standing, arm: Arm) -> Iterator[Event]:
+def _launch(sitting: Sitting, standing: Standing, arm: Arm) -> Generator[Event, None, Outcome]:
     number, candidate = len(sitting.folder.launches()), standing.candidate
     config = sitting.space.baseline if arm == "A" else candidate.config
     plan = _plan(
@@ -240,7 +254,7 @@ def _launch(sitting: Sitting, standing: Standing, arm: Arm) -> Iterator[Event]:
         sitting.folder.new_launch(number, arm, candidate.number),
         gate=_launch_gate(sitting, standing, arm),
         # both launches of a pair get the same prompts, the next pair fresh ones
-        seed=sitting.settings.seed * 1000 + number // 2 + 1,
+        seed=sitting.settings.seed * 1000 + (len(standing.a) + len(standing.b)) // 2 + 1,
     )
     yield LaunchStarted(number=number, arm=arm, candidate=candidate.number)
     outcome = sitting.dispatcher.submit(plan).result()
@@ -248,6 +262,7 @@ def _launch(sitting: Sitting, standing: Standing, arm: Arm) -> Iterator[Event]:
     yield LaunchEnded(
         number=number, arm=arm, candidate=candidate.number, outcome=outcome, value=_value(sitting, outcome)
     )
+    return outcome
 
 
 def _launch_gate(sitting: Sitting, standing: Standing, arm: Arm) -> Gate | None:

@@ -165,11 +165,11 @@ class Objective(Frozen):
 
 
 class Budget(Frozen):
-    """When a study ends: `trials` beside the baseline; `confirm_launches` an arm at most in confirmation."""
+    """When a study ends: `trials` beside the baseline; `confirm_launches` an arm at most in confirmation, 2 to 6."""
 
     trials: Count
     hours: Positive
-    confirm_launches: Count
+    confirm_launches: Annotated[int, Field(strict=True, ge=2, le=6)]
 
 
 class Deadlines(Frozen):

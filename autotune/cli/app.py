@@ -9,14 +9,14 @@ from autotune import __version__
 from autotune.cli import fetch, spaces, study
 from autotune.doctor import Unfit
 from autotune.fetch import FetchError
-from autotune.folder import BadName, StudyExists, UnknownStudy
+from autotune.folder import BadName, StudyExists, StudyLocked, UnknownStudy
 from autotune.study import BaselineFailed
 from evals import TaskError
 from search_spaces import SpaceError
 from trials.data import DataMissing, DataRefused
 from trials.engines import EngineNotFound
 
-BUG, BAD_INPUT, UNFIT, EXISTS, BASELINE, NO_WIN, INTERRUPTED = 1, 2, 3, 4, 5, 10, 130
+BAD_INPUT, UNFIT, EXISTS, BASELINE = 2, 3, 4, 5
 
 EXIT_CODES: Mapping[type[Exception], int] = {
     BadName: BAD_INPUT,
@@ -30,6 +30,7 @@ EXIT_CODES: Mapping[type[Exception], int] = {
     PermissionError: UNFIT,
     Unfit: UNFIT,
     StudyExists: EXISTS,
+    StudyLocked: EXISTS,
     BaselineFailed: BASELINE,
 }
 
@@ -42,7 +43,7 @@ app = typer.Typer(
     help="Find the best way to serve an LLM, and prove it.",
     epilog=(
         "Exit codes: 0 done, whatever the verdict; 1 a bug; 2 bad input; 3 this environment is unfit; 4 the study "
-        "exists; 5 the baseline failed; 10 no win, with --require-win; 130 interrupted, can be resumed."
+        "exists or is being run; 5 the baseline failed; 10 no win, with --require-win; 130 interrupted, can be resumed."
     ),
 )
 app.command("study")(study.study)
@@ -73,6 +74,3 @@ def main() -> None:
     except tuple(EXIT_CODES) as error:
         typer.echo(f"autotune: {error}", err=True)
         sys.exit(next(code for kind, code in EXIT_CODES.items() if isinstance(error, kind)))
-    except KeyboardInterrupt:
-        typer.echo("autotune: interrupted", err=True)
-        sys.exit(INTERRUPTED)

@@ -1,6 +1,5 @@
 """`autotune study`, `resume` and `status`."""
 
-import json
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
@@ -21,7 +20,6 @@ from autotune.search.samplers import SAMPLERS
 from autotune.study import run
 from search_spaces import SpaceError, load
 from trials.data import data_root, locate
-from trials.files import write_whole
 
 NO_WIN = 10
 
@@ -67,8 +65,7 @@ def study(
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         version=__version__,
     )
-    folder.begin(settings, loaded)
-    write_whole(folder.provenance, json.dumps(facts, indent=2) + "\n")
+    folder.begin(settings, loaded, facts)
     _run(folder, settings, require_win=require_win)
 
 
@@ -84,7 +81,7 @@ def resume(
 
 
 def _run(folder: StudyFolder, settings: Settings, *, require_win: bool) -> None:
-    with Show(folder) as show:
+    with folder.locked(), Show(folder) as show:
         try:
             with DISPATCHERS[settings.dispatcher]() as dispatcher:
                 for event in run(folder, dispatcher):

@@ -1,7 +1,7 @@
 """The evidence of a study: gathered from its folder, written as Markdown and JSON."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import Any
 
@@ -14,7 +14,7 @@ from autotune.folder import LaunchRecord, Settings, StudyFolder, TrialRecord
 from evals import Verdict
 from search_spaces import SearchSpace, load, recipe_text, resolve
 from trials.files import write_whole
-from trials.outcome import Measured
+from trials.outcome import Measured, Outcome
 
 RESULTS = {
     "win": "Win: trial {number} is faster than the baseline, and passes its gate.",
@@ -91,6 +91,11 @@ def _verdicts(found: Evidence) -> list[tuple[str, Verdict]]:
     ]
 
 
+def _figures(outcome: Outcome | None) -> object:
+    """Return an outcome without the answers to single questions: these are in the trial's own `outcome.json`."""
+    return replace(outcome, correct={}) if isinstance(outcome, Measured) else outcome
+
+
 def to_json(found: Evidence) -> str:
     """Return the evidence for machines."""
     conclusion, space = found.conclusion, found.space
@@ -115,11 +120,12 @@ def to_json(found: Evidence) -> str:
         ],
         "gates": [{"recipe": name, "verdict": verdict} for name, verdict in _verdicts(found)],
         "trials": [
-            {"number": t.number, "config": t.config, "fingerprint": t.fingerprint, "outcome": t.outcome}
+            {"number": t.number, "config": t.config, "fingerprint": t.fingerprint, "outcome": _figures(t.outcome)}
             for t in found.trials
         ],
         "launches": [
-            {"number": n.number, "arm": n.arm, "candidate": n.candidate, "outcome": n.outcome} for n in found.launches
+            {"number": n.number, "arm": n.arm, "candidate": n.candidate, "outcome": _figures(n.outcome)}
+            for n in found.launches
         ],
         "settings": found.settings,
         "provenance": found.provenance,

@@ -1,6 +1,6 @@
 """Tables of the evidence: each a function from what a study holds to a DataFrame. The only file that imports pandas."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pandas as pd
 
@@ -11,6 +11,8 @@ from evals import Verdict
 from search_spaces import Scalar, SearchSpace
 from trials.load.metrics import PointMetrics
 from trials.outcome import Infeasible, Lost, Measured
+
+PAIRED = "lost / won against baseline"
 
 
 def percent(share: float | None) -> str:
@@ -75,27 +77,31 @@ def _pair(standing: Standing, concurrency: int, metric: Callable[[PointMetrics],
     def mean(arm: Sequence[Measured]) -> float:
         return float(pd.Series([metric(p) for one in arm for p in one.points if p.concurrency == concurrency]).mean())
 
-    return f"{mean(standing.a):.1f} / {mean(standing.b):.1f}"
+    launches = min(len(standing.a), len(standing.b))  # as many of each, as in the comparison
+    return f"{mean(standing.a[:launches]):.1f} / {mean(standing.b[:launches]):.1f}"
 
 
-def gate(verdicts: Sequence[tuple[str, Verdict | None]]) -> pd.DataFrame:
+def gate(verdicts: Sequence[tuple[str, Verdict]]) -> pd.DataFrame:
     """Return every filter of named verdicts: counts, accuracy, its interval, and the paired test."""
-    rows = [
-        {
+    return pd.DataFrame([row for name, verdict in verdicts for row in _gate(name, verdict)])
+
+
+def _gate(name: str, verdict: Verdict) -> Iterator[dict[str, str]]:
+    nothing = {"filter": "none", "right": "nothing answered", "accuracy": "", "95 % interval": "", PAIRED: "", "p": ""}
+    if not verdict.filters:
+        yield {"recipe": name, **nothing, "verdict": verdict.result}
+    for each in verdict.filters:
+        paired = each.worse_p is not None
+        yield {
             "recipe": name,
             "filter": each.name,
             "right": f"{each.correct} of {each.answered}",
             "accuracy": f"{each.accuracy:.3f}",
             "95 % interval": f"{each.low:.3f} to {each.high:.3f}",
-            "lost / won against baseline": "" if each.worse_p is None else f"{each.losses} / {each.wins}",
-            "p": "" if each.worse_p is None else f"{each.worse_p:.3f}",
+            PAIRED: f"{each.losses} / {each.wins}" if paired else "",
+            "p": f"{each.worse_p:.3f}" if paired else "",
             "verdict": verdict.result,
         }
-        for name, verdict in verdicts
-        if verdict is not None
-        for each in verdict.filters
-    ]
-    return pd.DataFrame(rows)
 
 
 def trials(records: Sequence[TrialRecord], space: SearchSpace, base: float) -> pd.DataFrame:

@@ -4,25 +4,36 @@ from pathlib import Path
 
 import pytest
 
-from autotune.folder import BadName, StudyExists, StudyFolder, UnknownStudy, all_studies, open_study, study_folder
-from search_spaces import SearchSpace, load
+from autotune.folder import (
+    BadName,
+    StudyExists,
+    StudyFolder,
+    StudyLocked,
+    UnknownStudy,
+    all_studies,
+    open_study,
+    study_folder,
+)
+from search_spaces import Config, SearchSpace, load
 from tests.autotune.conftest import Loaded
 from tests.autotune.studies import LOST, MEMORY, settings
 from tests.support import measured
 from trials import outcome as outcomes
+
+PROVENANCE = {"host": "a host"}
 
 
 @pytest.fixture
 def begun(tmp_path: Path, small: SearchSpace) -> StudyFolder:
     """Return the folder of a study that has just begun."""
     folder = study_folder(tmp_path / "studies", "one")
-    folder.begin(settings(tmp_path), small)
+    folder.begin(settings(tmp_path), small, PROVENANCE)
     return folder
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../up", "a/b", "/abs", "a\\b", "-flag", ".hidden", "a b", "a\n", "ä"])
 def test_a_name_that_could_be_a_path_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(BadName, match="study name .* use letters, digits"):
+    with pytest.raises(BadName, match=r"study name .* use letters, digits"):
         study_folder(tmp_path, name)
 
 
@@ -38,15 +49,16 @@ def test_a_plain_name_is_a_folder_below_the_studies(tmp_path: Path, name: str) -
 
 
 def test_a_study_is_not_begun_over_another(begun: StudyFolder, tmp_path: Path, small: SearchSpace) -> None:
-    with pytest.raises(StudyExists, match="study 'one' exists in .*studies: choose another --name"):
-        begun.begin(settings(tmp_path), small)
+    said = r"study 'one' exists in .*studies: go on with .autotune resume one., or choose"
+    with pytest.raises(StudyExists, match=said):
+        begun.begin(settings(tmp_path), small, PROVENANCE)
 
 
 def test_an_unknown_study_is_refused_with_the_ones_that_are_there(begun: StudyFolder, tmp_path: Path) -> None:
     studies = begun.root.parent
-    with pytest.raises(UnknownStudy, match="no study 'two' in .*: there is one$"):
+    with pytest.raises(UnknownStudy, match=r"no study 'two' in .*: there is one$"):
         open_study(studies, "two")
-    with pytest.raises(UnknownStudy, match="there is none$"):
+    with pytest.raises(UnknownStudy, match=r"there is none$"):
         open_study(tmp_path / "nowhere", "two")
 
 
@@ -58,7 +70,7 @@ def test_a_study_is_opened_by_its_name(begun: StudyFolder) -> None:
 
 def test_studies_are_listed_by_name(begun: StudyFolder, tmp_path: Path, small: SearchSpace) -> None:
     for name in ("zwei", "drei"):
-        study_folder(begun.root.parent, name).begin(settings(tmp_path), small)
+        study_folder(begun.root.parent, name).begin(settings(tmp_path), small, PROVENANCE)
     (begun.root.parent / "no-study").mkdir()
     assert [one.root.name for one in all_studies(begun.root.parent)] == ["drei", "one", "zwei"]
 
@@ -83,7 +95,7 @@ def test_a_trial_is_read_back_with_its_outcome(begun: StudyFolder, small: Search
 
 
 def test_values_of_a_config_keep_their_types(begun: StudyFolder) -> None:
-    config = {"whole": 1, "real": 1.0, "word": "1", "yes": True, "unset": "unset", "tiny": 1e-7}
+    config: Config = {"whole": 1, "real": 1.0, "word": "1", "yes": True, "unset": "unset", "tiny": 1e-7}
     begun.new_trial(0, config, "f")
     read = begun.trials()[0].config
     assert [(name, type(value), value) for name, value in read.items()] == [
@@ -123,6 +135,19 @@ def test_a_folder_that_a_crash_left_empty_is_no_trial_and_is_taken_over(begun: S
     assert (len(begun.trials()), len(begun.launches())) == (1, 1)
 
 
+def test_every_file_of_a_study_lies_in_its_folder(begun: StudyFolder) -> None:
+    files = (
+        begun.settings_file,
+        begun.database,
+        begun.recipe,
+        begun.evidence_md,
+        begun.evidence_json,
+        begun.provenance,
+    )
+    assert len(set(files)) == len(files)
+    assert {path.parent for path in files} == {begun.root}
+
+
 def test_the_copy_of_a_space_resolves_to_the_same_configs(tmp_path: Path, loaded: Loaded) -> None:
     space = loaded(
         """
@@ -136,5 +161,21 @@ objective: {weights: {1: 3}}
 """
     )
     folder = study_folder(tmp_path / "studies", "two")
-    folder.begin(settings(tmp_path), space)
+    folder.begin(settings(tmp_path), space, PROVENANCE)
     assert load(folder.space).model_dump(exclude={"folder"}) == space.model_dump(exclude={"folder"})
+
+
+def test_a_study_that_could_not_be_begun_whole_is_not_there(tmp_path: Path, small: SearchSpace) -> None:
+    folder = study_folder(tmp_path / "studies", "one")
+    unwritable = {"host": object()}
+    with pytest.raises(TypeError):
+        folder.begin(settings(tmp_path), small, unwritable)  # type: ignore[arg-type]  # it stands for any fault on the way
+    assert not folder.root.exists()
+    assert list(all_studies(tmp_path / "studies")) == []
+
+
+def test_two_drivers_never_share_a_study(begun: StudyFolder) -> None:
+    with begun.locked(), pytest.raises(StudyLocked, match="study 'one' is being run"), begun.locked():
+        pass
+    with begun.locked():
+        pass

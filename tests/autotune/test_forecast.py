@@ -8,7 +8,7 @@ from autotune.forecast import confirm_s, left_s
 from search_spaces import SearchSpace
 from tests.autotune.studies import LOST, MEMORY
 from tests.support import measured
-from trials.outcome import Measured
+from trials.outcome import Measured, Outcome
 
 
 def taking(**seconds: float) -> Measured:
@@ -26,7 +26,7 @@ def test_a_confirmation_takes_every_launch_and_one_long_gate_an_arm(small: Searc
 
 
 def test_trials_take_what_trials_took_whatever_became_of_them(small: SearchSpace) -> None:
-    outcomes = [taking(load=30.0), replace(MEMORY, seconds={"start": 10.0})]
+    outcomes: list[Outcome] = [taking(load=30.0), replace(MEMORY, seconds={"start": 10.0})]
     whole = left_s(small, outcomes, trials_left=4, search_left_s=None, slots=1)
     assert whole == pytest.approx(4 * 20 + confirm_s(small, [taking(load=30.0)]))
 

@@ -35,7 +35,7 @@ def told(sampler: str, seed: int, *, crash: Outcome) -> Study:
 def crashes(study: Study) -> float:
     """Return how often the crashing value was proposed after the start."""
     later = study.get_trials(deepcopy=False)[20:]
-    return sum(trial.params["kv"] == "bad" for trial in later) / len(later)
+    return sum(bool(trial.params["kv"] == "bad") for trial in later) / len(later)
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)

@@ -42,6 +42,7 @@ def flags() -> argparse.Namespace:
     parser.add_argument("--say-env", metavar="NAME", help="print a variable of the environment")
     parser.add_argument("--exit-at-start", type=int, metavar="CODE")
     parser.add_argument("--exit-on-completion", type=int, metavar="N", help="end by SIGKILL at the Nth completion")
+    parser.add_argument("--exit-on-prompt", metavar="TEXT", help="end by SIGKILL at a completion of it")
     parser.add_argument("--never-listen", action="store_true")
     parser.add_argument("--hang-completions", action="store_true", help="healthy, but answers no completion")
     parser.add_argument("--report-model", metavar="ID", help="report another model id")
@@ -116,7 +117,7 @@ class Api(BaseHTTPRequestHandler):
         with self.seen.one(body, first=self.asked == 1) as number:
             if self.told.hang_completions:
                 time.sleep(600)
-            if number == self.told.exit_on_completion:
+            if number == self.told.exit_on_completion or body["prompt"] == self.told.exit_on_prompt:
                 os.kill(os.getpid(), signal.SIGKILL)
             if self.told.hang_up == "always" or (self.told.hang_up == "reused" and self.asked > 1):
                 self.close_connection = True

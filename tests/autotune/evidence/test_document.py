@@ -1,0 +1,155 @@
+"""The evidence is made from the study's folder alone, the same each time, and says no more than was measured."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autotune.evidence import gather, write
+from autotune.folder import Arm, StudyFolder, study_folder
+from search_spaces import SearchSpace, load_recipe, resolve
+from tests.autotune.studies import LOST, MEMORY, complete, settings, trial, unjudged
+from tests.support import measured, verdict
+from trials import outcome as outcomes
+from trials.outcome import Infeasible, Outcome
+
+WIN = (100.0, 120.0, 120.1, 100.1)
+UNCLEAR = (100.0, 104.0, 97.0, 101.0)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, small: SearchSpace) -> StudyFolder:
+    """Return a study whose search is over: the baseline at 100, trial 1 at 110, a crash, and a lost trial."""
+    made = study_folder(tmp_path / "studies", "one")
+    made.begin(settings(tmp_path), small, {"engine": "an engine", "host": "a host"})
+    crash = replace(MEMORY, reason="CUDA | ROCm:\nout of memory")
+    search = [
+        trial(small, 0, measured(100.0, 100.0)),
+        trial(small, 1, measured(110.0, 110.0), cache="q8_0"),
+        trial(small, 2, crash, threads=4),
+        trial(small, 3, LOST, threads=3),
+    ]
+    for one in search:
+        if one.outcome is not None:
+            outcomes.write(made.new_trial(one.number, one.config, one.fingerprint) / "outcome.json", one.outcome)
+    return made
+
+
+def confirm(folder: StudyFolder, *rates: float, first: Outcome | None = None) -> None:
+    """Launch baseline and candidate in order at these rates; the candidate's first launch may be told otherwise."""
+    arms: tuple[Arm, ...] = ("A", "B", "B", "A")
+    for number, (arm, rate) in enumerate(zip(arms, rates, strict=False)):
+        outcome: Outcome = measured(rate, rate) if number < 2 else unjudged(rate, rate)
+        outcomes.write(folder.new_launch(number, arm, 1) / "outcome.json", first if number == 1 and first else outcome)
+
+
+def documents(folder: StudyFolder) -> tuple[str, dict[str, Any]]:
+    """Write the evidence and return it as people and as machines read it."""
+    write(folder)
+    return folder.evidence_md.read_text(encoding="utf-8"), json.loads(folder.evidence_json.read_text(encoding="utf-8"))
+
+
+def test_a_win_is_said_shown_and_written_as_a_recipe(folder: StudyFolder, small: SearchSpace) -> None:
+    confirm(folder, *WIN)
+    text, data = documents(folder)
+    assert "**Win: trial 1 is faster than the baseline, and passes its gate.**" in text
+    assert "| cache | f16 | q8_0 | of the KV cache |" in text
+    assert (data["result"], data["winner"]["trial"]) == ("win", 1)
+    assert data["winner"]["changes"] == {"cache": ["f16", "q8_0"]}
+    assert load_recipe(folder.recipe).fingerprint == resolve(small, complete(small, {"cache": "q8_0"})).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("rates", "result", "sentence"),
+    [
+        (UNCLEAR, "undecided", "Undecided: the baseline stays."),
+        ((100.0, 100.1, 100.0, 100.1), "tie", "Tie: the baseline stays."),
+        ((100.0, 80.0, 80.1, 100.1), "loss", "The baseline stays: trial 1 looked faster in the search"),
+        ((), "undecided", "Undecided: the baseline stays."),
+    ],
+)
+def test_without_a_win_the_recipe_is_the_baseline(
+    folder: StudyFolder, small: SearchSpace, rates: tuple[float, ...], result: str, sentence: str
+) -> None:
+    confirm(folder, *rates)
+    text, data = documents(folder)
+    assert f"**{sentence}" in text
+    assert "What the winner changes" not in text
+    assert (data["result"], data["winner"]["trial"], data["winner"]["changes"]) == (result, 0, {})
+    assert load_recipe(folder.recipe).fingerprint == resolve(small, {}).fingerprint
+
+
+@pytest.mark.parametrize(
+    ("first", "said"),
+    [
+        (measured(120.0, 120.0, gate=verdict(40, result="fail")), "gate fail in confirmation: 40 of 64 right"),
+        (Infeasible(failure="stuck", reason="no token for 60 s", seconds={}), "stuck in confirmation: no token for 60"),
+    ],
+)
+def test_a_dropped_candidate_is_named_with_its_reason(folder: StudyFolder, first: Outcome, said: str) -> None:
+    confirm(folder, 100.0, 120.0, first=first)
+    text, data = documents(folder)
+    assert f"Trial 1 was dropped: {said}" in text
+    assert data["result"] == "no candidate"
+    assert data["candidates"][0]["dropped"].startswith(said)
+
+
+def test_written_twice_the_documents_are_the_same_bytes(folder: StudyFolder) -> None:
+    confirm(folder, *WIN)
+    write(folder)
+    files = (folder.evidence_md, folder.evidence_json, folder.recipe)
+    before = [path.read_bytes() for path in files]
+    write(folder)
+    assert [path.read_bytes() for path in files] == before
+
+
+def test_every_trial_has_a_line_and_what_was_not_measured_no_number(folder: StudyFolder) -> None:
+    text, data = documents(folder)
+    lines = [line for line in text.splitlines() if line.startswith(("| 0 |", "| 1 |", "| 2 |", "| 3 |"))]
+    assert lines == [
+        "| 0 | measured | 100.0 | +0.0 % | pass: 1.000 [0.900, 1.000] of 64 | baseline |",
+        "| 1 | measured | 110.0 | +10.0 % | pass: 1.000 [0.900, 1.000] of 64 | cache=q8_0 |",
+        r"| 2 | infeasible (memory): CUDA \| ROCm: out of memory |  |  |  | threads=4 |",
+        "| 3 | lost: node gone |  |  |  | threads=3 |",
+    ]
+    assert [one["outcome"]["kind"] for one in data["trials"]] == ["measured", "measured", "infeasible", "lost"]
+    assert "points" not in data["trials"][2]["outcome"]
+
+
+def test_the_confirmations_numbers_and_gates_are_in_both_documents(folder: StudyFolder) -> None:
+    confirm(folder, *WIN)
+    text, data = documents(folder)
+    assert "**+20.0 %**" in text
+    assert "from 2 + 2 fresh launches, interleaved" in text
+    overall = data["candidates"][0]["comparison"]["overall"]
+    assert overall["change"] == pytest.approx(0.2, abs=1e-3)
+    assert overall["low"] < overall["change"] < overall["high"]
+    assert [(one["recipe"], one["verdict"]["result"]) for one in data["gates"]] == [
+        ("baseline", "pass"),
+        ("trial 1", "pass"),
+    ]
+    assert [one["arm"] for one in data["launches"]] == ["A", "B", "B", "A"]
+
+
+def test_a_launch_that_is_under_way_is_shown_as_running(folder: StudyFolder) -> None:
+    folder.new_launch(0, "A", 1)
+    text, data = documents(folder)
+    assert "| 0 | A: baseline |  | running | confirm/00-A/ |" in text
+    assert data["launches"][0]["outcome"] is None
+
+
+def test_the_evidence_says_where_and_with_what_it_was_made(folder: StudyFolder) -> None:
+    text, data = documents(folder)
+    assert "- engine: an engine" in text
+    assert "seed 7; sampler random; at most 4 trials beside the baseline, 0.5 h of search" in text
+    assert data["provenance"] == {"engine": "an engine", "host": "a host"}
+    assert data["settings"]["seed"] == 7
+
+
+def test_what_is_gathered_is_what_the_folder_holds(folder: StudyFolder) -> None:
+    confirm(folder, *WIN)
+    found = gather(folder)
+    assert (list(found.trials), list(found.launches)) == (folder.trials(), folder.launches())
+    assert found.sentence == "Win: trial 1 is faster than the baseline, and passes its gate."

@@ -1,0 +1,285 @@
+"""One trial from its plan to its folder, through an engine that is a real process, good or bad."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evals
+from evals import Gate
+from evals.harness import load
+from search_spaces import Deadlines, Recipe, Serve, Target, Workload
+from tests.fakes.running import ENGINE
+from trials import outcome as outcomes
+from trials.load import record
+from trials.outcome import Infeasible, Lost, Measured, Outcome
+from trials.plan import Plan
+from trials.run import run
+
+SUMS = Path(evals.__file__).parent / "tasks/sums/test.jsonl"
+WORKLOAD = Workload(input_tokens=4, output_tokens=3, concurrency=(1, 2), warmup_s=0.0, window_s=0.1, windows=2)
+SUMS_GATE = Gate(
+    task="sums", threshold=0.9, filters=("strict-match", "flexible-extract"), questions=24, smell=16, concurrency=4
+)
+GATE_TOKENS = 64  # the task's own cap
+
+Plans = Callable[..., Plan]
+Answering = Callable[[str, Mapping[str, str]], tuple[str, ...]]
+
+
+@pytest.fixture(scope="session")
+def solutions() -> Mapping[str, str]:
+    """Return the worked answer to each prompt of the gate's task."""
+    rows = [json.loads(line) for line in SUMS.read_text(encoding="utf-8").splitlines()]
+    return {f"Question: {row['question']}\nAnswer:": f" {row['answer']}" for row in rows}
+
+
+def some_wrong(solutions: Mapping[str, str]) -> Mapping[str, str]:
+    """Return the solutions with each fourth one replaced by a wrong answer in the right form."""
+    return {prompt: " #### -1" if place % 4 == 0 else right for place, (prompt, right) in enumerate(solutions.items())}
+
+
+@pytest.fixture
+def answering(tmp_path: Path) -> Answering:
+    """Return a function that gives the flags with which the fake engine gives these answers."""
+
+    def flags(name: str, answers: Mapping[str, str]) -> tuple[str, ...]:
+        path = tmp_path / f"{name}.json"
+        path.write_text(json.dumps(answers), encoding="utf-8")
+        return ("--answers", str(path))
+
+    return flags
+
+
+@pytest.fixture
+def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plans:
+    """Return a function that plans a trial of the fake engine with these flags."""
+    monkeypatch.setenv("AUTOTUNE_LLAMA_SERVER", str(ENGINE))
+
+    def planned(
+        *args: str, gate: Gate | None = None, overrides: Mapping[int, Serve] | None = None, request_s: float = 30.0
+    ) -> Plan:
+        return Plan(
+            recipe=Recipe(
+                space="small",
+                target=Target(engine="llamacpp", model="m", hardware="cpu"),
+                workload=WORKLOAD,
+                config={},
+                serve=Serve(args=("--token-s", "0.002", *args)),
+                overrides=dict(overrides or {}),
+            ),
+            folder=tmp_path / "trial",
+            space_folder=tmp_path,
+            data_root=tmp_path,
+            deadlines=Deadlines(ready_s=60.0, stop_s=5.0, request_s=request_s),
+            gate=gate,
+            seed=7,
+        )
+
+    return planned
+
+
+def kept(plan: Plan) -> Outcome:
+    """Run a trial; return its outcome, which is the one that its folder holds."""
+    outcome = run(plan)
+    assert outcomes.read(plan.folder / "outcome.json") == outcome
+    return outcome
+
+
+def measured(plan: Plan) -> Measured:
+    """Run a trial that is measured."""
+    outcome = kept(plan)
+    assert isinstance(outcome, Measured), outcome
+    return outcome
+
+
+def infeasible(plan: Plan) -> Infeasible:
+    """Run a trial that is the config's fault."""
+    outcome = kept(plan)
+    assert isinstance(outcome, Infeasible), outcome
+    return outcome
+
+
+def answers(plan: Plan) -> list[dict[str, Any]]:
+    """Return the gate's answers that a trial kept."""
+    return [json.loads(line) for line in (plan.folder / "answers.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def test_a_good_config_is_measured_at_every_point_and_judged(
+    plan: Plans, answering: Answering, solutions: Mapping[str, str]
+) -> None:
+    trial = plan(*answering("right", solutions), gate=SUMS_GATE)
+    outcome = measured(trial)
+    assert [point.concurrency for point in outcome.points] == [1, 2]
+    assert {(point.input_tokens, point.output_tokens) for point in outcome.points} == {(4.0, 3.0)}
+    assert all(point.total_tok_per_s == pytest.approx(point.output_tok_per_s * 7 / 3) for point in outcome.points)
+    assert outcome.verdict is not None
+    assert (outcome.verdict.result, outcome.verdict.asked, outcome.verdict.accuracy) == ("pass", 24, 1.0)
+    assert outcome.correct == {"strict-match": (True,) * 24, "flexible-extract": (True,) * 24}
+    assert list(outcome.seconds) == ["prepare", "start", "smell", "load", "judge", "stop"]
+
+
+def test_a_measured_trial_keeps_its_raw_data(plan: Plans, answering: Answering, solutions: Mapping[str, str]) -> None:
+    trial = plan(*answering("right", solutions), gate=SUMS_GATE)
+    outcome = measured(trial)
+    assert "--token-s 0.002" in (trial.folder / "command.sh").read_text()
+    assert (trial.folder / "engine.log").read_text().startswith("pid ")
+    assert [answer["index"] for answer in answers(trial)] == list(range(24))
+    rows = record.read(trial.folder / "requests.parquet")
+    assert {(concurrency, timing.slot) for concurrency, _, timing in rows} == {(1, 0), (2, 0), (2, 1)}
+    counted = [sum(c == point.concurrency and w > 0 for c, w, _ in rows) for point in outcome.points]
+    assert counted == [point.requests for point in outcome.points]
+
+
+def test_without_a_gate_there_is_no_verdict_and_nothing_is_asked(plan: Plans) -> None:
+    trial = plan()
+    outcome = measured(trial)
+    assert (outcome.verdict, outcome.correct, answers(trial)) == (None, {}, [])
+
+
+def test_a_config_below_the_gate_is_measured_and_fails(
+    plan: Plans, answering: Answering, solutions: Mapping[str, str]
+) -> None:
+    outcome = measured(plan(*answering("worse", some_wrong(solutions)), gate=SUMS_GATE))
+    assert outcome.verdict is not None
+    assert outcome.verdict.result == "fail"
+    assert outcome.points
+
+
+def test_garbage_is_smelled_before_any_load(plan: Plans) -> None:
+    trial = plan(gate=SUMS_GATE)
+    outcome = infeasible(trial)
+    assert outcome.failure == "wrong"
+    assert outcome.reason.startswith("strict-match: 0 of the first 16 answers right")
+    assert [answer["text"] for answer in answers(trial)] == [" word" * GATE_TOKENS] * 16
+    assert not (trial.folder / "requests.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "failure", "reason"),
+    [
+        pytest.param("boom", "unknown", "exited with code 1; its last words: boom", id="unknown"),
+        pytest.param(
+            "llama-server: error: unrecognized arguments: --x",
+            "refused",
+            "llama-server: error: unrecognized arguments: --x",
+            id="refused",
+        ),
+        pytest.param(
+            "failed to initialize the context: std::bad_alloc",
+            "memory",
+            "failed to initialize the context: std::bad_alloc",
+            id="memory",
+        ),
+    ],
+)
+def test_an_engine_that_does_not_start_says_why(plan: Plans, words: str, failure: str, reason: str) -> None:
+    trial = plan("--say", words, "--exit-at-start", "1")
+    outcome = infeasible(trial)
+    assert (outcome.failure, outcome.reason) == (failure, reason)
+    assert words in (trial.folder / "engine.log").read_text()
+    assert (trial.folder / "command.sh").exists()
+
+
+def test_a_context_that_cuts_the_longest_answer_is_noticed_before_any_load(plan: Plans) -> None:
+    outcome = infeasible(plan("--context", "6"))
+    assert (outcome.failure, outcome.reason) == (
+        "refused",
+        "preflight: asked for 3 tokens after 4, got 2: is the context of a slot long enough?",
+    )
+
+
+def test_a_context_for_the_load_but_not_for_the_gate_is_noticed_before_any_load(plan: Plans) -> None:
+    outcome = infeasible(plan("--context", str(GATE_TOKENS), gate=SUMS_GATE))
+    assert outcome.failure == "refused"
+    assert f"asked for {GATE_TOKENS} tokens" in outcome.reason
+
+
+def test_a_prompt_that_the_engine_refuses_is_noticed_before_any_load(plan: Plans) -> None:
+    outcome = infeasible(plan("--context", "16", gate=SUMS_GATE))
+    assert outcome.failure == "refused"
+    assert "/v1/completions: HTTP 400: " in outcome.reason
+    assert "tokens of a context of 16" in outcome.reason
+
+
+def test_an_answer_cut_short_under_load_is_wrong(plan: Plans) -> None:
+    outcome = infeasible(plan("--stream", "short"))
+    assert (outcome.failure, outcome.reason) == (
+        "wrong",
+        "under load at concurrency 1: answered 2 of 3 tokens asked with ignore_eos",
+    )
+
+
+def test_an_error_under_load_is_wrong_and_quoted(plan: Plans) -> None:
+    outcome = infeasible(plan("--stream", "error"))
+    assert outcome.failure == "wrong"
+    assert (
+        "under load at concurrency 1: RequestFailed: error in the stream: {'message': 'out of slots'}" in outcome.reason
+    )
+
+
+def test_an_engine_that_hangs_under_load_is_stuck(plan: Plans) -> None:
+    outcome = infeasible(plan("--stream", "stall", request_s=1.0))
+    assert (outcome.failure, outcome.reason) == (
+        "stuck",
+        "under load at concurrency 1: no whole answer within 1 s",
+    )
+
+
+def test_a_crash_under_load_is_told_by_its_exit_and_not_by_the_broken_stream(plan: Plans) -> None:
+    outcome = infeasible(plan("--exit-on-completion", "5"))
+    assert outcome.failure == "unknown"
+    assert outcome.reason.startswith("killed by signal 9")
+
+
+def test_a_crash_at_a_question_of_the_gate_is_told_by_its_exit(
+    plan: Plans, answering: Answering, solutions: Mapping[str, str]
+) -> None:
+    deadly = load("sums").questions[3].prompt
+    outcome = infeasible(plan(*answering("right", solutions), "--exit-on-prompt", deadly, gate=SUMS_GATE))
+    assert outcome.failure == "unknown"
+    assert outcome.reason.startswith("killed by signal 9")
+
+
+def test_a_wrong_model_on_the_port_is_the_worlds_fault(plan: Plans) -> None:
+    outcome = kept(plan("--report-model", "other"))
+    assert isinstance(outcome, Lost), outcome
+    assert outcome.reason.endswith(" serves other, not m")
+
+
+def test_a_program_that_cannot_be_started_is_the_worlds_fault(
+    plan: Plans, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = tmp_path / "llama-server"
+    broken.write_text("#!/no/such/interpreter\n")
+    broken.chmod(0o755)
+    trial = plan()
+    monkeypatch.setenv("AUTOTUNE_LLAMA_SERVER", str(broken))
+    outcome = kept(trial)
+    assert isinstance(outcome, Lost), outcome
+    assert outcome.reason == f"cannot start {broken}: No such file or directory"
+
+
+def test_concurrencies_that_are_served_differently_have_a_launch_each(plan: Plans) -> None:
+    trial = plan(
+        "--say", "for one", overrides={2: Serve(args=("--say", "for two", "--token-s", "0.002"), layout={"tp": 2})}
+    )
+    outcome = measured(trial)
+    assert [(point.concurrency, point.gpus) for point in outcome.points] == [(1, 1), (2, 2)]
+    logs = [(trial.folder / f"launch-{number}/engine.log").read_text() for number in range(2)]
+    assert ["for one" in log for log in logs] == [True, False]
+    assert ["for two" in log for log in logs] == [False, True]
+    assert {concurrency for concurrency, _, _ in record.read(trial.folder / "requests.parquet")} == {1, 2}
+    assert not (trial.folder / "engine.log").exists()
+
+
+def test_of_several_launches_the_worst_verdict_counts(
+    plan: Plans, answering: Answering, solutions: Mapping[str, str]
+) -> None:
+    worse = Serve(args=("--token-s", "0.002", *answering("worse", some_wrong(solutions))))
+    outcome = measured(plan(*answering("right", solutions), gate=SUMS_GATE, overrides={1: worse}))
+    assert outcome.verdict is not None
+    assert outcome.verdict.result == "fail"
+    assert False in outcome.correct["strict-match"]
