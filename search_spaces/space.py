@@ -73,7 +73,7 @@ class Workload(Frozen):
     """The load: token lengths, and the ladder of concurrencies at which it is measured."""
 
     input_tokens: Count
-    output_tokens: Count
+    output_tokens: Annotated[int, Field(strict=True, ge=2)]  # with one there is no time per output token
     concurrency: Annotated[tuple[Count, ...], Field(min_length=1)]
     warmup_s: NonNegative
     window_s: Positive

@@ -1,22 +1,23 @@
 """One trial, as a straight line: start, preflight, smell, load, judge, stop."""
 
-import json
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
-from evals import Exam, Scored, Verdict, collapse, judge, reference, smell
+from evals import Ask, Exam, Scored, Verdict, collapse, judge, reference, smell
 from evals.harness import load as load_exam
 from trials import outcome as outcomes
-from trials.engines import Failure
-from trials.files import write_whole
-from trials.load import closed_loop, metrics, record
+from trials.data import DataMissing
+from trials.engines import EngineNotFound, Failure
+from trials.load import closed_loop, metrics
 from trials.load.client import RequestFailed, asker, complete
-from trials.load.closed_loop import Loaded, Point
+from trials.load.closed_loop import Point
+from trials.load.metrics import PointMetrics
 from trials.load.workload import prompts
 from trials.outcome import Infeasible, Lost, Measured, Outcome
 from trials.plan import Plan
-from trials.serving import Endpoint, EngineFailed, serving
+from trials.raw import RawData
+from trials.serving import SETTLE_S, Endpoint, EngineFailed, serving
 
 
 @dataclass(slots=True)
@@ -34,75 +35,86 @@ class Watch:
 
 
 def run(plan: Plan) -> Outcome:
-    """Run one trial and keep its outcome and raw data in its folder; engine trouble is an outcome, not an error."""
+    """
+    Run one trial and keep its raw data and outcome in its folder; whatever the engine does is an outcome, not an error.
+
+    Raises:
+        evals.TaskError: If the gate's task can't be loaded, or does not fit the gate.
+    """
     plan.folder.mkdir(parents=True, exist_ok=True)
-    watch = Watch()
+    watch, raw = Watch(), RawData()
     try:
-        outcome: Outcome = _measure(plan, watch)
+        outcome: Outcome = _measure(plan, watch, raw)
     except EngineFailed as error:
+        watch.lap("failed")
         outcome = _of_failure(error.failure, watch)
+    except (DataMissing, EngineNotFound) as error:  # a node that lacks what the driver's has
+        outcome = Lost(reason=str(error), seconds=watch.seconds)
+    raw.keep(plan.folder)
     outcomes.write(plan.folder / "outcome.json", outcome)
     return outcome
 
 
-def _measure(plan: Plan, watch: Watch) -> Measured:
+def _measure(plan: Plan, watch: Watch, raw: RawData) -> Measured:
     exam = load_exam(plan.gate.task) if plan.gate else None
     watch.lap("prepare")
-    loads: list[tuple[Point, Loaded, int]] = []
+    points: list[PointMetrics] = []
     judged: list[tuple[Verdict, Sequence[Scored]]] = []
     for launch, serve, ladder in plan.launches():
         with serving(launch) as endpoint:
             watch.lap("start")
             _preflight(endpoint, plan, exam)
-            sniffed = _smell(endpoint, plan, exam)
+            sniffed = _smell(endpoint, plan, exam, raw)
             watch.lap("smell")
-            loads += [(point, _load(endpoint, point), serve.gpus) for point in plan.points(ladder)]
+            points += [_load(endpoint, point, serve.gpus, raw) for point in plan.points(ladder)]
             watch.lap("load")
-            if plan.gate and exam:
-                judged.append(
-                    judge(
-                        asker(endpoint.url, endpoint.model, timeout_s=plan.deadlines.request_s),
-                        plan.gate,
-                        exam,
-                        asked=sniffed,
-                    )
-                )
+            judged += _judge(endpoint, plan, exam, sniffed, raw)
             watch.lap("judge")
         watch.lap("stop")
-    return _kept(plan, loads, judged, watch)
+    verdict, scored = max(judged, key=lambda pair: pair[0].violation, default=(None, ()))
+    correct = reference(scored, plan.gate) if plan.gate else {}
+    return Measured(points=tuple(points), verdict=verdict, correct=correct, seconds=watch.seconds)
 
 
 def _preflight(endpoint: Endpoint, plan: Plan, exam: Exam | None) -> None:
-    """Ask once for the largest budget that the workload and the gate will ask for: it must be answered in full."""
+    """Ask once for the most that the workload, and that the gate, will ask for: each must be answered in full."""
     workload = plan.recipe.workload
-    prompt = next(prompts(workload.input_tokens, f"{plan.seed}/preflight"))
-    questions = exam.questions if exam else ()
-    prompt = max([prompt, *(question.prompt for question in questions)], key=len)
-    budget = max([workload.output_tokens, *(question.max_tokens for question in questions)])
-    try:
-        got = complete(
-            endpoint.url, endpoint.model, prompt, max_tokens=budget, timeout_s=plan.deadlines.request_s, ignore_eos=True
-        )
-    except RequestFailed as error:
-        raise EngineFailed(Failure("refused" if error.refused else "stuck", f"preflight: {error}")) from error
-    if got.completion_tokens != budget:
-        message = f"preflight: asked for {budget} tokens after {got.prompt_tokens}, got {got.completion_tokens}"
-        raise EngineFailed(Failure("refused", f"{message}: is the context of a slot long enough?"))
+    budgets = [(next(prompts(workload.input_tokens, f"{plan.seed}/preflight")), workload.output_tokens)]
+    if plan.gate and exam:
+        longest = max(exam.questions[: plan.gate.questions], key=lambda question: len(question.prompt))
+        budgets.append((longest.prompt, plan.gate.max_tokens or longest.max_tokens))
+    for prompt, budget in budgets:
+        try:
+            got = complete(
+                endpoint.url,
+                endpoint.model,
+                prompt,
+                max_tokens=budget,
+                timeout_s=plan.deadlines.request_s,
+                ignore_eos=True,
+            )
+        except RequestFailed as error:
+            raise EngineFailed(Failure("refused" if error.refused else "stuck", f"preflight: {error}")) from error
+        if got.completion_tokens != budget:
+            message = f"preflight: asked for {budget} tokens after {got.prompt_tokens}, got {got.completion_tokens}"
+            raise EngineFailed(Failure("refused", f"{message}: is the context of a slot long enough?"))
 
 
-def _smell(endpoint: Endpoint, plan: Plan, exam: Exam | None) -> tuple[Scored, ...]:
+def _smell(endpoint: Endpoint, plan: Plan, exam: Exam | None, raw: RawData) -> tuple[Scored, ...]:
     """Ask the first few questions of the gate; garbage ends the trial before any load."""
     if not (plan.gate and exam):
         return ()
-    scored = smell(asker(endpoint.url, endpoint.model, timeout_s=plan.deadlines.request_s), plan.gate, exam)
+    scored = smell(_asker(endpoint, plan), plan.gate, exam)
     if reason := collapse(scored, plan.gate):
-        _keep_answers(plan, scored)
+        raw.answers += scored
         raise EngineFailed(Failure("wrong", reason))
     return scored
 
 
-def _load(endpoint: Endpoint, point: Point) -> Loaded:
+def _load(endpoint: Endpoint, point: Point, gpus: int, raw: RawData) -> PointMetrics:
+    """Measure one point; a request that failed, or was answered short, ends the trial."""
     loaded = closed_loop.run(endpoint.url, endpoint.model, point)
+    raw.loads.append((point, loaded))
     for timing in loaded.timings:
         if timing.error:
             message = f"under load at concurrency {point.concurrency}: {timing.error}"
@@ -110,36 +122,24 @@ def _load(endpoint: Endpoint, point: Point) -> Loaded:
         if timing.completion_tokens != point.output_tokens:
             message = f"answered {timing.completion_tokens} of {point.output_tokens} tokens asked with ignore_eos"
             raise EngineFailed(Failure("wrong", f"under load at concurrency {point.concurrency}: {message}"))
-    return loaded
+    return metrics.summarise(loaded.windows(), concurrency=point.concurrency, gpus=gpus)
 
 
-def _kept(
-    plan: Plan,
-    loads: Sequence[tuple[Point, Loaded, int]],
-    judged: Sequence[tuple[Verdict, Sequence[Scored]]],
-    watch: Watch,
-) -> Measured:
-    """Write the raw data and return the outcome; of several launches' verdicts the worst one counts."""
-    record.write(
-        plan.folder / "requests.parquet",
-        ((point.concurrency, window, timing) for point, loaded, _ in loads for window, timing in loaded.rows()),
-    )
-    verdict, scored = max(judged, key=lambda pair: pair[0].violation, default=(None, ()))
-    _keep_answers(plan, scored)
-    return Measured(
-        points=tuple(
-            metrics.summarise(loaded.windows(), concurrency=point.concurrency, gpus=gpus)
-            for point, loaded, gpus in loads
-        ),
-        verdict=verdict,
-        correct=reference(scored, plan.gate) if plan.gate else {},
-        seconds=watch.seconds,
-    )
+def _judge(
+    endpoint: Endpoint, plan: Plan, exam: Exam | None, sniffed: Sequence[Scored], raw: RawData
+) -> Iterator[tuple[Verdict, Sequence[Scored]]]:
+    """Yield the gate's verdict, if there is a gate; an engine that died of the questions has failed otherwise."""
+    if not (plan.gate and exam):
+        return
+    verdict, scored = judge(_asker(endpoint, plan), plan.gate, exam, asked=sniffed)
+    raw.answers += scored
+    if verdict.unanswered and (failure := endpoint.failed(within_s=SETTLE_S)):
+        raise EngineFailed(failure)
+    yield verdict, scored
 
 
-def _keep_answers(plan: Plan, scored: Sequence[Scored]) -> None:
-    lines = (json.dumps(asdict(one), ensure_ascii=False) for one in scored)
-    write_whole(plan.folder / "answers.jsonl", "".join(f"{line}\n" for line in lines))
+def _asker(endpoint: Endpoint, plan: Plan) -> Ask:
+    return asker(endpoint.url, endpoint.model, timeout_s=plan.deadlines.request_s)
 
 
 def _of_failure(failure: Failure, watch: Watch) -> Infeasible | Lost:
