@@ -1,6 +1,7 @@
 """Where trials run: in this process, or on Ray. The only file that imports ray."""
 
 import logging
+import os
 from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -99,6 +100,9 @@ def on_ray(address: str | None = None) -> Iterator[Dispatcher]:
     A local one has a single slot: two engines on one machine's cores would measure each other.
     """
     if address is None:
+        os.environ.setdefault(
+            "RAY_worker_niceness", "0"
+        )  # Ray's own 15 would be inherited by the engine that we measure
         ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
         slots = 1
     else:

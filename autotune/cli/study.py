@@ -1,5 +1,6 @@
 """`autotune study`, `resume` and `status`."""
 
+import signal
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
@@ -80,7 +81,14 @@ def resume(
     _run(folder, folder.settings(), require_win=require_win)
 
 
+def _interruptible() -> None:
+    """Let every polite way to end a program end a study as Ctrl-C does: also where a shell made it ignore SIGINT."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.default_int_handler)
+
+
 def _run(folder: StudyFolder, settings: Settings, *, require_win: bool) -> None:
+    _interruptible()
     with folder.locked(), Show(folder) as show:
         try:
             with DISPATCHERS[settings.dispatcher]() as dispatcher:

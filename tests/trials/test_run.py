@@ -10,7 +10,8 @@ import pytest
 import evals
 from evals import Gate
 from evals.harness import load
-from search_spaces import Deadlines, Recipe, Serve, Target, Workload
+from search_spaces import Serve
+from tests.fakes import plans
 from tests.fakes.running import ENGINE
 from trials import outcome as outcomes
 from trials.load import record
@@ -19,7 +20,6 @@ from trials.plan import Plan
 from trials.run import run
 
 SUMS = Path(evals.__file__).parent / "tasks/sums/test.jsonl"
-WORKLOAD = Workload(input_tokens=4, output_tokens=3, concurrency=(1, 2), warmup_s=0.0, window_s=0.1, windows=2)
 SUMS_GATE = Gate(
     task="sums", threshold=0.9, filters=("strict-match", "flexible-extract"), questions=24, smell=16, concurrency=4
 )
@@ -58,25 +58,8 @@ def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plans:
     """Return a function that plans a trial of the fake engine with these flags."""
     monkeypatch.setenv("AUTOTUNE_LLAMA_SERVER", str(ENGINE))
 
-    def planned(
-        *args: str, gate: Gate | None = None, overrides: Mapping[int, Serve] | None = None, request_s: float = 30.0
-    ) -> Plan:
-        return Plan(
-            recipe=Recipe(
-                space="small",
-                target=Target(engine="llamacpp", model="m", hardware="cpu"),
-                workload=WORKLOAD,
-                config={},
-                serve=Serve(args=("--token-s", "0.002", *args)),
-                overrides=dict(overrides or {}),
-            ),
-            folder=tmp_path / "trial",
-            space_folder=tmp_path,
-            data_root=tmp_path,
-            deadlines=Deadlines(ready_s=60.0, stop_s=5.0, request_s=request_s),
-            gate=gate,
-            seed=7,
-        )
+    def planned(*flags: str, **varied: Any) -> Plan:  # noqa: ANN401 what `plans.plan` takes
+        return plans.plan(tmp_path / "trial", *flags, **varied)
 
     return planned
 
@@ -235,10 +218,11 @@ def test_a_crash_under_load_is_told_by_its_exit_and_not_by_the_broken_stream(pla
     assert outcome.reason.startswith("killed by signal 9")
 
 
+@pytest.mark.parametrize("place", [3, 20, 23])  # in the smell, in the judging, and the last question of all
 def test_a_crash_at_a_question_of_the_gate_is_told_by_its_exit(
-    plan: Plans, answering: Answering, solutions: Mapping[str, str]
+    plan: Plans, answering: Answering, solutions: Mapping[str, str], place: int
 ) -> None:
-    deadly = load("sums").questions[3].prompt
+    deadly = load("sums").questions[place].prompt
     outcome = infeasible(plan(*answering("right", solutions), "--exit-on-prompt", deadly, gate=SUMS_GATE))
     assert outcome.failure == "unknown"
     assert outcome.reason.startswith("killed by signal 9")

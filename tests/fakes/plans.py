@@ -1,0 +1,36 @@
+"""Plans of trials on the fake engine; `AUTOTUNE_LLAMA_SERVER` must name it."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from evals import Gate
+from search_spaces import Deadlines, Recipe, Serve, Target, Workload
+from trials.plan import Plan
+
+WORKLOAD = Workload(input_tokens=4, output_tokens=3, concurrency=(1, 2), warmup_s=0.0, window_s=0.1, windows=2)
+
+
+def plan(
+    folder: Path,
+    *flags: str,
+    gate: Gate | None = None,
+    overrides: Mapping[int, Serve] | None = None,
+    request_s: float = 30.0,
+) -> Plan:
+    """Return the plan of a short trial of the fake engine with these flags."""
+    return Plan(
+        recipe=Recipe(
+            space="small",
+            target=Target(engine="llamacpp", model="m", hardware="cpu"),
+            workload=WORKLOAD,
+            config={},
+            serve=Serve(args=("--token-s", "0.002", *flags)),
+            overrides=dict(overrides or {}),
+        ),
+        folder=folder,
+        space_folder=folder.parent,
+        data_root=folder.parent,
+        deadlines=Deadlines(ready_s=60.0, stop_s=5.0, request_s=request_s),
+        gate=gate,
+        seed=7,
+    )
