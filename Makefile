@@ -6,11 +6,11 @@ DEMO ?=
 
 .PHONY: demo test check campaigns wheel format install
 
-demo: install  ## a real engine tuned end to end on this machine, minutes
+demo: $(BIN)/.runtime  ## a real engine tuned end to end on this machine, minutes
 	$(BIN)/autotune fetch demo
 	$(BIN)/autotune study demo $(DEMO)
 
-test: check  ## everything CI runs
+test: check  ## everything that CI runs
 	$(BIN)/autotune fetch demo
 	$(BIN)/pytest
 
@@ -20,9 +20,9 @@ check: install  ## what needs no engine: format, lint, types, layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-campaigns: install  ## all seeds of the long campaigns, an hour
+campaigns: install  ## every seed of the long campaigns in full, an hour and more
 	$(BIN)/autotune fetch demo
-	$(BIN)/pytest -m campaign --all-seeds
+	$(BIN)/pytest -m campaign --all-seeds -rP
 
 wheel: install
 	$(BIN)/python -m build
@@ -31,10 +31,14 @@ format: install
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-install: $(BIN)/installed
+install: $(BIN)/.development
 
-$(BIN)/installed: pyproject.toml
+$(BIN)/.runtime: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --editable . --group dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	touch $@
+
+$(BIN)/.development: $(BIN)/.runtime
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group dev
 	touch $@

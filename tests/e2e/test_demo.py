@@ -9,7 +9,7 @@ import pytest
 from search_spaces import load_recipe
 from tests.conftest import Autotune
 
-FULL, SHORT = 13, 2  # trials beside the baseline
+FULL, SHORT = 12, 2  # trials beside the baseline
 
 pytestmark = [pytest.mark.engine, pytest.mark.ray, pytest.mark.timeout(1800)]
 
