@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 DEMO ?=
 
-.PHONY: demo test check campaigns wheel format install
+.PHONY: demo test check campaigns browser wheel format install
 
 demo: $(BIN)/.runtime  ## a real engine tuned end to end on this machine, minutes
 	$(BIN)/autotune fetch demo
@@ -23,6 +23,10 @@ check: install  ## what needs no engine: format, lint, types, layers
 campaigns: install  ## every seed of the long campaigns in full, an hour and more
 	$(BIN)/autotune fetch demo
 	$(BIN)/pytest -m campaign --all-seeds -rP
+
+browser:  ## Chromium, in which a test opens the evidence page; without it that test is skipped
+	command -v chromium || test "$$(id -u)" = 0 || { echo "put chromium on PATH, or run this as root on Debian" >&2; exit 1; }
+	command -v chromium || { apt-get update && apt-get install --yes --no-install-recommends chromium; }
 
 wheel: install
 	$(BIN)/python -m build

@@ -7,9 +7,10 @@ from typing import Literal
 
 from autotune.compare import FEWEST, Comparison, LaunchValues, compare, order
 from autotune.folder import Arm, LaunchRecord, TrialRecord
+from autotune.retries import fault
 from search_spaces import Objective, Scalar, SearchSpace, differences, resolve
 from trials.load.metrics import PointMetrics, objective
-from trials.outcome import Infeasible, Lost, Measured
+from trials.outcome import Infeasible, Measured
 
 FINALISTS = 3
 NOISE = 0.01  # search values closer than this are equals: the config nearest to the baseline goes first
@@ -69,8 +70,8 @@ def passed(record: TrialRecord) -> bool:
 
 
 def baseline(trials: Sequence[TrialRecord]) -> TrialRecord:
-    """Return the baseline's trial: the first that was not lost, for nothing else runs before it ended."""
-    return next((t for t in trials if not isinstance(t.outcome, Lost)), trials[-1])
+    """Return the baseline's trial: the first that was not lost or stuck, for nothing else runs before it ended."""
+    return next((t for t in trials if not fault(t.outcome)), trials[-1])
 
 
 def changes(record: TrialRecord, space: SearchSpace) -> dict[str, tuple[Scalar, Scalar]]:

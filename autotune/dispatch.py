@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Protocol
 
 import ray
-from ray.exceptions import RayError, RayTaskError
+from ray.exceptions import LocalRayletDiedError, RayError, RayTaskError
 
 from search_spaces import serves
 from trials.outcome import Lost, Outcome
@@ -16,6 +16,10 @@ from trials.plan import Plan
 from trials.run import run
 
 MARGIN_S = 10.0  # beyond an engine's own grace, for a cancelled trial to come back
+
+
+class ClusterLost(Exception):
+    """Ray itself is gone: no trial can be run any more."""
 
 
 class Dispatcher(Protocol):
@@ -27,7 +31,11 @@ class Dispatcher(Protocol):
         ...
 
     def submit(self, plan: Plan) -> "Future[Outcome]":
-        """Start a trial; a worker that dies makes it Lost, a bug in a trial is raised from the future."""
+        """
+        Start a trial; a worker that dies makes it Lost.
+
+        The future raises what a trial raises, which is a bug or the driver's own disk, and `ClusterLost`.
+        """
         ...
 
 
@@ -46,9 +54,10 @@ class InProcess:
 class OnRay:
     """Runs trials as Ray tasks, each on a node with the devices that its recipe asks for."""
 
-    def __init__(self, slots: int) -> None:
-        """Take a connection that `on_ray` has opened."""
+    def __init__(self, slots: int, *, local: bool) -> None:
+        """Take a connection that `on_ray` has opened, to a cluster or to a Ray of its own."""
         self.slots = slots
+        self._local = local
         self._run = ray.remote(run)
         self._running: dict[ray.ObjectRef[Outcome], Plan] = {}
 
@@ -64,7 +73,11 @@ class OnRay:
 
     def _ended(self, reference: "ray.ObjectRef[Outcome]", done: "Future[Outcome]", settled: "Future[Outcome]") -> None:
         del self._running[reference]
-        _settle(done, settled)
+        error = done.exception()
+        if error is None:
+            settled.set_result(done.result())
+        else:
+            _fail(settled, error, local=self._local)
 
     def cancel(self) -> None:
         """Interrupt the trials under way and wait until their engines had the time to stop."""
@@ -76,11 +89,16 @@ class OnRay:
             ray.wait(list(running), num_returns=len(running), timeout=grace_s)
 
 
-def _settle(done: "Future[Outcome]", settled: "Future[Outcome]") -> None:
-    error = done.exception()
-    if error is None:
-        settled.set_result(done.result())
-    elif isinstance(error, RayError) and not isinstance(error, RayTaskError):
+def _fail(settled: "Future[Outcome]", error: BaseException, *, local: bool) -> None:
+    """Settle a trial that Ray gives no outcome of: a bug, or Ray's own end, or a node's, on which it was lost."""
+    if isinstance(error, RayTaskError):
+        cause: BaseException = error.cause
+        cause.add_note(str(error))
+        settled.set_exception(cause)
+    elif local and isinstance(error, LocalRayletDiedError):
+        gone = "Ray died on this machine: see /tmp/ray/session_latest/logs/raylet.out, then `autotune resume` the study"
+        settled.set_exception(ClusterLost(gone))
+    elif isinstance(error, RayError):
         settled.set_result(Lost(reason=f"ray: {str(error).splitlines()[0]}", seconds={}))
     else:
         settled.set_exception(error)
@@ -109,7 +127,7 @@ def on_ray(address: str | None = None) -> Iterator[Dispatcher]:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         resources = ray.cluster_resources()  # type: ignore[no-untyped-call]
         slots = max(1, int(resources.get("GPU", 1)))
-    dispatcher = OnRay(slots)
+    dispatcher = OnRay(slots, local=address is None)
     try:
         yield dispatcher
     finally:

@@ -1,17 +1,17 @@
 """Where everything of a study is: every path, and what is read back from them."""
 
-import fcntl
 import json
 import re
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
 from pydantic import TypeAdapter
 
+from autotune.lock import held
 from search_spaces import Config, SearchSpace, source
 from trials import outcome as outcomes
 from trials.files import write_whole
@@ -32,10 +32,6 @@ class UnknownStudy(ValueError):
 
 class StudyExists(Exception):
     """A study of that name is already there."""
-
-
-class StudyLocked(Exception):
-    """Another driver is running this study."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +135,16 @@ class StudyFolder:
         return self.root / "evidence.md"
 
     @property
+    def evidence_html(self) -> Path:
+        """The same with plots, as one page."""
+        return self.root / "evidence.html"
+
+    @property
+    def plots(self) -> Path:
+        """Folder of the plots, each as SVG and as PNG."""
+        return self.root / "plots"
+
+    @property
     def evidence_json(self) -> Path:
         """The same for machines."""
         return self.root / "evidence.json"
@@ -151,6 +157,20 @@ class StudyFolder:
     def provenance(self) -> Path:
         """Where and with what the study was run."""
         return self.root / "provenance.json"
+
+    @property
+    def end(self) -> Path:
+        """There once the study came to its end; says when."""
+        return self.root / "end.json"
+
+    def finished(self) -> str | None:
+        """Return when the study came to its end, ISO 8601 with offset, or None while it may go on."""
+        return str(json.loads(self.end.read_text(encoding="utf-8"))["finished"]) if self.end.exists() else None
+
+    def finish(self, when: str) -> None:
+        """Say that the study came to its end, unless it had and nothing was begun since."""
+        if not self.end.exists():
+            write_whole(self.end, json.dumps({"finished": when}) + "\n")
 
     def begin(self, settings: Settings, space: SearchSpace, provenance: Mapping[str, str]) -> None:
         """
@@ -173,23 +193,23 @@ class StudyFolder:
         new.root.chmod(0o755)  # mkdtemp's is the owner's alone
         new.root.rename(self.root)
 
-    @contextmanager
-    def locked(self) -> Iterator[None]:
+    @property
+    def lock(self) -> Path:
+        """Held by the driver while it runs; names it."""
+        return self.root / "lock"
+
+    def locked(self) -> AbstractContextManager[None]:
         """
         Keep other drivers out for the length of the block; the lock ends with this process, however it ends.
 
         Raises:
             StudyLocked: If another driver has it.
         """
-        with (self.root / "lock").open("a") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise StudyLocked(f"study {self.root.name!r} is being run by another process") from error
-            yield
+        return held(self.lock, self.root.name)
 
     def new_trial(self, number: int, config: Config, fingerprint: str) -> Path:
         """Make and return a trial's folder; one that a crash left without its `trial.json` is taken over."""
+        self.end.unlink(missing_ok=True)
         folder = self.root / "trials" / f"{number:04d}"
         folder.mkdir(parents=True, exist_ok=True)
         asked = _Asked(number, config, fingerprint)
@@ -198,6 +218,7 @@ class StudyFolder:
 
     def new_launch(self, number: int, arm: Arm, candidate: int) -> Path:
         """Make and return the folder of a confirmation launch; one without its `launch.json` is taken over."""
+        self.end.unlink(missing_ok=True)
         folder = self.root / "confirm" / f"{number:02d}-{arm}"
         folder.mkdir(parents=True, exist_ok=True)
         launched = _Launched(number, arm, candidate)

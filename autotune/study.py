@@ -1,8 +1,9 @@
 """The study: baseline, search, confirmation. Whatever it knows it reads from its folder, so it can go on from there."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 from autotune.confirm import Standing, baseline, changes, conclude, passed, value
@@ -20,6 +21,7 @@ from autotune.events import (
 from autotune.evidence import write as write_evidence
 from autotune.folder import Arm, Settings, StudyFolder, TrialRecord
 from autotune.forecast import left_s
+from autotune.retries import LOST_IN_A_ROW, RETRIES, again, counting, known
 from autotune.search.budget import Budget
 from autotune.search.propose import propose
 from autotune.search.search import Proposal, Search
@@ -29,12 +31,15 @@ from trials import outcome as outcomes
 from trials.outcome import Infeasible, Lost, Measured, Outcome
 from trials.plan import Plan
 
-RETRIES = 2  # of a lost trial
 START_FAILURES = 10  # in a row, before anything beside the baseline was measured: the space is at fault, not the config
 
 
 class BaselineFailed(Exception):
     """The baseline could not be measured, or did not pass its own gate: there is nothing to improve on."""
+
+
+class KeepsLosing(Exception):
+    """Trial after trial was lost, whatever its config: this machine, or its cluster, is at fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +52,12 @@ class Running:
 
 @dataclass(slots=True)
 class Sitting:
-    """One run of the driver over a study; all that must outlive it is in the folder."""
+    """
+    One run of the driver over a study; all that must outlive it is in the folder.
+
+    Attributes:
+        lost: How many trials in a row were lost until now.
+    """
 
     folder: StudyFolder
     settings: Settings
@@ -57,18 +67,12 @@ class Sitting:
     budget: Budget
     records: dict[int, TrialRecord]
     running: "dict[Future[Outcome], Running]" = field(default_factory=dict)
+    lost: int = 0
 
-    def known(self) -> dict[str, Outcome]:
-        """Return outcomes by fingerprint: of a lost trial nothing is known, until it was lost too often."""
-        return {
-            r.fingerprint: r.outcome
-            for r in self.records.values()
-            if r.outcome and (not isinstance(r.outcome, Lost) or self.tries(r) > RETRIES)
-        }
-
-    def tries(self, record: TrialRecord) -> int:
-        """Return how often a trial's config was submitted."""
-        return sum(other.fingerprint == record.fingerprint for other in self.records.values())
+    @property
+    def trials(self) -> list[TrialRecord]:
+        """The trials so far, of this run and earlier ones."""
+        return list(self.records.values())
 
     def standings(self) -> Standings:
         """Return how the search stands now."""
@@ -97,12 +101,14 @@ def run(folder: StudyFolder, dispatcher: Dispatcher) -> Iterator[Event]:
 
     Raises:
         BaselineFailed: If the baseline can't be measured or fails its gate.
+        KeepsLosing: If so many trials in a row are lost that their configs can't be why.
     """
     sitting = _sit_down(folder, dispatcher)
     yield from _baseline(sitting)
     yield from _search(sitting)
     yield from _confirm(sitting)
     conclusion = conclude(folder.trials(), folder.launches(), sitting.space)
+    folder.finish(datetime.now(UTC).isoformat(timespec="seconds"))
     write_evidence(folder)
     yield StudyEnded(conclusion)
 
@@ -116,7 +122,7 @@ def _sit_down(folder: StudyFolder, dispatcher: Dispatcher) -> Sitting:
     folder.database.unlink(missing_ok=True)
     # a sampler that starts again with its first seed would propose again what it proposed then
     search = Search(space, sampler=settings.sampler, seed=settings.seed + len(records), database=folder.database)
-    for record in records:
+    for record in counting(records):
         if record.outcome:
             search.replay(record.config, record.outcome)
     budget = Budget(
@@ -126,7 +132,8 @@ def _sit_down(folder: StudyFolder, dispatcher: Dispatcher) -> Sitting:
     )
     sitting = Sitting(folder, settings, space, dispatcher, search, budget, records=dict(enumerate(records)))
     for record in {record.fingerprint: record for record in records}.values():  # the last try of each config
-        _retry(sitting, record)
+        if again(record, records):
+            _retry(sitting, record)
     return sitting
 
 
@@ -135,20 +142,25 @@ def _sit_down(folder: StudyFolder, dispatcher: Dispatcher) -> Sitting:
 
 def _baseline(sitting: Sitting) -> Iterator[Event]:
     """Measure the baseline; the search begins only when it passed its own gate."""
-    while len(sitting.records) <= RETRIES and all(isinstance(r.outcome, Lost) for r in sitting.records.values()):
+    while sitting.lost <= RETRIES["lost"] and _baseline_is_open(sitting.trials):
         sitting.search.enqueue(sitting.space.baseline)
         proposal = sitting.search.ask()
         yield from _submit(sitting, proposal, resolve(sitting.space, proposal.config))
         yield from _collect(sitting)
-    match baseline(list(sitting.records.values())).outcome:
+    match baseline(sitting.trials).outcome:
         case Measured(verdict=verdict) if verdict and verdict.result != "pass":
             raise BaselineFailed(f"the baseline's gate: {verdict.result}: {'; '.join(verdict.reasons)}")
         case Infeasible(failure=failure, reason=reason):
             raise BaselineFailed(f"the baseline failed ({failure}): {reason}")
         case Lost(reason=reason):
-            raise BaselineFailed(f"the baseline was lost {RETRIES + 1} times: {reason}")
+            raise BaselineFailed(f"the baseline was lost {sitting.lost} times: {reason}")
         case _:
             return
+
+
+def _baseline_is_open(trials: Sequence[TrialRecord]) -> bool:
+    """Say whether the baseline is to be run: nothing is known of it, or it was lost when the study was left."""
+    return not trials or isinstance(baseline(trials).outcome, Lost) or again(baseline(trials), trials)
 
 
 def _search(sitting: Sitting) -> Iterator[Event]:
@@ -159,24 +171,34 @@ def _search(sitting: Sitting) -> Iterator[Event]:
             why = _over(sitting)
             if why:
                 break
-            fresh = propose(sitting.search, sitting.space, sitting.known(), _fingerprints(sitting))
+            fresh = propose(sitting.search, sitting.space, known(sitting.trials), _fingerprints(sitting))
             if fresh:
                 sitting.budget.submit()
                 yield from _submit(sitting, *fresh)
             elif sitting.running:
-                break  # one of them may be lost, and asked for again
+                break  # one of them may be lost or stuck, and asked for again
             else:
                 why = "every config of the space was measured"
         if sitting.running:
             yield from _collect(sitting)
+        _refuse_to_go_on_losing(sitting)
     yield SearchEnded(why)
+
+
+def _refuse_to_go_on_losing(sitting: Sitting) -> None:
+    if sitting.lost >= LOST_IN_A_ROW:
+        last = [t.outcome.reason for t in sitting.trials if isinstance(t.outcome, Lost)][-1]
+        raise KeepsLosing(
+            f"{sitting.lost} trials in a row were lost, the last one because: {last}: mend that, then go on with "
+            f"`autotune resume {sitting.settings.name}`; nothing was learned from them"
+        )
 
 
 def _over(sitting: Sitting) -> str:
     """Return why no further trial may be submitted, or nothing."""
     if not sitting.budget.left():
         return "the budget is spent"
-    first = [r.outcome for r in sitting.records.values()][1 : START_FAILURES + 1]
+    first = list(known(sitting.trials).values())[1 : START_FAILURES + 1]
     if len(first) == START_FAILURES and all(isinstance(outcome, Infeasible) for outcome in first):
         return f"the first {START_FAILURES} configs all failed: is the space right?"
     return ""
@@ -194,7 +216,7 @@ def _submit(sitting: Sitting, proposal: Proposal, recipe: Recipe) -> Iterator[Ev
     )
     sitting.records[number] = record
     yield TrialStarted(number=number, changes=changes(record, sitting.space), standings=sitting.standings())
-    gate = _gate(sitting, sitting.space.gate.questions.search, baseline(list(sitting.records.values())).outcome)
+    gate = _gate(sitting, sitting.space.gate.questions.search, baseline(sitting.trials).outcome)
     plan = _plan(sitting, recipe, folder, gate, seed=sitting.settings.seed)
     sitting.running[sitting.dispatcher.submit(plan)] = Running(record, proposal)
 
@@ -208,8 +230,12 @@ def _collect(sitting: Sitting) -> Iterator[Event]:
         record = replace(running.record, outcome=outcome)
         outcomes.write(record.folder / "outcome.json", outcome)
         sitting.records[record.number] = record
-        sitting.search.tell(running.proposal, outcome)
-        _retry(sitting, record)
+        sitting.lost = sitting.lost + 1 if isinstance(outcome, Lost) else 0
+        if again(record, sitting.trials):
+            sitting.search.forget(running.proposal)
+            _retry(sitting, record)
+        else:
+            sitting.search.tell(running.proposal, outcome)
         yield TrialEnded(
             number=record.number,
             changes=changes(record, sitting.space),
@@ -224,9 +250,8 @@ def _value(sitting: Sitting, outcome: Outcome) -> float | None:
 
 
 def _retry(sitting: Sitting, record: TrialRecord) -> None:
-    """Ask for a lost config again, at most `RETRIES` times; the baseline is asked for by name."""
-    is_baseline = record.fingerprint == sitting.records[0].fingerprint
-    if isinstance(record.outcome, Lost) and sitting.tries(record) <= RETRIES and not is_baseline:
+    """Ask for a config again that was lost or stuck; the baseline is asked for by name."""
+    if record.fingerprint != sitting.records[0].fingerprint:
         sitting.search.enqueue(record.config)
 
 
@@ -236,7 +261,7 @@ def _retry(sitting: Sitting, record: TrialRecord) -> None:
 def _confirm(sitting: Sitting) -> Iterator[Event]:
     """Launch finalist and baseline afresh, interleaved, until the numbers decide or launches keep being lost."""
     lost = 0
-    while lost <= RETRIES:
+    while lost <= RETRIES["lost"]:
         conclusion = conclude(sitting.folder.trials(), sitting.folder.launches(), sitting.space)
         last = conclusion.standings[-1] if conclusion.standings else None
         if last is None or last.next_arm is None:

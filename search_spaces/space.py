@@ -4,6 +4,7 @@ A search space: what is served, under which load, what may vary, and what must h
 Everything here is frozen and does no I/O; the JSON Schema of space files comes from these types.
 """
 
+import math
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal, Self
 
@@ -173,11 +174,34 @@ class Budget(Frozen):
 
 
 class Deadlines(Frozen):
-    """How long the engine may take to be ready, to stop, and to answer one request."""
+    """
+    How long the engine may take to be ready, to stop and to answer one request, and how long a phase may take.
+
+    Where `load_s` or `judge_s` is absent it is the longest that can pass while every request keeps to `request_s`.
+    """
 
     ready_s: Positive
     stop_s: Positive
     request_s: Positive
+    stall_s: Positive | None = None
+    load_s: Positive | None = None
+    judge_s: Positive | None = None
+
+    def stall(self) -> float:
+        """Return the seconds that may pass under load without a token of any stream."""
+        return self.request_s if self.stall_s is None else self.stall_s
+
+    def load(self, workload: Workload) -> float:
+        """Return the seconds that one point of the ladder may take."""
+        if self.load_s is not None:
+            return self.load_s
+        lasting_s = workload.warmup_s + workload.windows * workload.window_s
+        # beyond its own time: a warm-up waits for one request, a window for three (one over its edge), the end for one
+        return lasting_s + (2 + 3 * workload.windows) * self.request_s
+
+    def judge(self, *, questions: int, concurrency: int) -> float:
+        """Return the seconds that so many questions of the gate may take."""
+        return self.judge_s if self.judge_s is not None else math.ceil(questions / concurrency) * self.request_s
 
 
 class SearchSpace(Frozen):

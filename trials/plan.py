@@ -61,6 +61,10 @@ class Plan:
             request_s=self.deadlines.request_s,
         )
 
+    def judge_s(self, gate: Gate) -> float:
+        """Return the seconds that the gate's questions may take."""
+        return self.deadlines.judge(questions=gate.questions, concurrency=gate.concurrency)
+
     def points(self, ladder: tuple[int, ...]) -> Iterator[Point]:
         """Yield the load of each concurrency."""
         workload = self.recipe.workload
@@ -73,5 +77,7 @@ class Plan:
                 window_s=workload.window_s,
                 windows=workload.windows,
                 request_s=self.deadlines.request_s,
+                stall_s=self.deadlines.stall(),
+                load_s=self.deadlines.load(workload),
                 seed=str(self.seed),
             )

@@ -4,10 +4,11 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from evals import Ask, Exam, Scored, Verdict, collapse, judge, reference, smell
+from evals import Answer, Ask, Exam, Gate, Request, Scored, Verdict, collapse, judge, reference, smell
 from evals.harness import load as load_exam
 from trials import outcome as outcomes
 from trials.data import DataMissing
+from trials.deadline import Deadline
 from trials.engines import EngineNotFound, Failure
 from trials.load import closed_loop, metrics
 from trials.load.client import RequestFailed, asker, complete
@@ -104,10 +105,11 @@ def _smell(endpoint: Endpoint, plan: Plan, exam: Exam | None, raw: RawData) -> t
     """Ask the first few questions of the gate; garbage ends the trial before any load."""
     if not (plan.gate and exam):
         return ()
-    scored = smell(_asker(endpoint, plan), plan.gate, exam)
-    if reason := collapse(scored, plan.gate):
+    deadline = Deadline("the gate's first questions", plan.judge_s(plan.gate))
+    scored = smell(_asker(endpoint, plan, deadline), plan.gate, exam)
+    if failure := _late(deadline) or _collapsed(scored, plan.gate):
         raw.answers += scored
-        raise EngineFailed(Failure("wrong", reason))
+        raise EngineFailed(failure)
     return scored
 
 
@@ -131,15 +133,33 @@ def _judge(
     """Yield the gate's verdict, if there is a gate; an engine that died of the questions has failed otherwise."""
     if not (plan.gate and exam):
         return
-    verdict, scored = judge(_asker(endpoint, plan), plan.gate, exam, asked=sniffed)
+    deadline = Deadline("the gate", plan.judge_s(plan.gate))
+    verdict, scored = judge(_asker(endpoint, plan, deadline), plan.gate, exam, asked=sniffed)
     raw.answers += scored
-    if verdict.unanswered and (failure := endpoint.failed(within_s=SETTLE_S)):
+    if verdict.unanswered and (failure := endpoint.failed(within_s=SETTLE_S) or _late(deadline)):
         raise EngineFailed(failure)
     yield verdict, scored
 
 
-def _asker(endpoint: Endpoint, plan: Plan) -> Ask:
-    return asker(endpoint.url, endpoint.model, timeout_s=plan.deadlines.request_s)
+def _asker(endpoint: Endpoint, plan: Plan, deadline: Deadline) -> Ask:
+    """Return the gate's way to ask; after the deadline no question is sent any more, and the gate stops asking."""
+
+    def ask(request: Request) -> Answer:
+        if not (left_s := deadline.left_s):
+            return Answer(text="", finish_reason=None, completion_tokens=None, error=deadline.reason, refused=True)
+        timeout_s = min(left_s, plan.deadlines.request_s)
+        return asker(endpoint.url, endpoint.model, timeout_s=timeout_s)(request)
+
+    return ask
+
+
+def _collapsed(scored: Sequence[Scored], gate: Gate) -> Failure | None:
+    reason = collapse(scored, gate)
+    return Failure("wrong", reason) if reason else None
+
+
+def _late(deadline: Deadline) -> Failure | None:
+    return None if deadline.left_s else Failure("stuck", deadline.reason)
 
 
 def _of_failure(failure: Failure, watch: Watch) -> Infeasible | Lost:

@@ -259,7 +259,13 @@ def _why(launch: Launch) -> Failure:
         return Failure("world", ended.error)
     if ended.stopped:
         return Failure("world", "stopped from outside: its supervisor was sent a signal")
-    return engine(launch.engine).explain(_log_tail(launch.folder / supervisor.LOG), ended.returncode)
+    failure = engine(launch.engine).explain(_log_tail(launch.folder / supervisor.LOG), ended.returncode)
+    if ended.returncode == 0 and ended.killed:
+        left = f"{len(ended.killed)} process{'es' if len(ended.killed) > 1 else ''}"
+        return Failure(
+            failure.kind, f"{failure.reason}; it left {left} behind, now ended: an engine must stay in the foreground"
+        )
+    return failure
 
 
 def _ended(launch: Launch) -> Ended | None:

@@ -1,14 +1,18 @@
-"""What a study looks like while it runs: lines that stay, and under them, on a terminal, one that moves."""
+"""What a study looks like while it runs: to a person at a terminal, in a log, and to a program."""
 
+import json
 from collections.abc import Iterator
-from types import TracebackType
-from typing import Self, assert_never
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Protocol, assert_never
 
+import typer
 from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-from autotune.confirm import baseline, conclude, passed, value
+from autotune import status
+from autotune.confirm import Conclusion, baseline, value
 from autotune.events import (
     Event,
     LaunchEnded,
@@ -18,63 +22,142 @@ from autotune.events import (
     StudyEnded,
     TrialEnded,
     TrialStarted,
+    record,
 )
 from autotune.evidence import tables
-from autotune.evidence.document import RESULTS
+from autotune.evidence.evidence import RESULTS
 from autotune.folder import StudyFolder
-from search_spaces import Scalar, load
+from search_spaces import Scalar
 from trials.outcome import Infeasible, Lost, Measured, Outcome
 
 MINUTE_S, HOUR_S = 60, 3600
 
 
-class Show:
-    """Prints the events of a study; use as a context."""
-
-    def __init__(self, folder: StudyFolder) -> None:
-        """Print to standard output."""
-        self._folder = folder
-        self._console = Console(highlight=False, soft_wrap=True)
-        self._status = Status("", console=self._console)
-
-    def __enter__(self) -> Self:
-        """Say which study it is."""
-        self.line(f"study {self._folder.root.name} in {self._folder.root}")
-        if self._console.is_terminal:
-            self._status.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        """Take the moving line away."""
-        self._status.stop()
-
-    def line(self, text: str) -> None:
-        """Print a line that stays."""
-        self._console.print(Text(text))
-
-    def _doing(self, text: str) -> None:
-        self._status.update(Text(text))
+class Show(Protocol):
+    """Shows a study while it runs."""
 
     def event(self, event: Event) -> None:
-        """Print what happened."""
+        """Show what happened."""
+        ...
+
+    def interrupted(self) -> None:
+        """Show that the study was interrupted."""
+        ...
+
+
+class OnTerminal:
+    """For people: lines that stay, and under them one that moves."""
+
+    def __init__(self, folder: StudyFolder, console: Console, moving: Status) -> None:
+        """Say which study it is."""
+        self._folder, self._console, self._moving = folder, console, moving
+        self._line(_which(folder))
+
+    def event(self, event: Event) -> None:
+        """Print what ended; move the last line on to what began."""
         match event:
-            case TrialStarted(number=number, changes=changes, standings=standings):
-                self._doing(f"{_trial(number)}: {_changes(changes)}; {_standing(standings)}")
-            case TrialEnded(number=number, changes=changes, outcome=outcome, value=score, standings=standings):
-                self.line(f"{_trial(number)}: {_outcome(outcome, score, standings.baseline)}  {_changes(changes)}")
-                self.line(f"  {_standing(standings)}")
-            case SearchEnded(why):
-                self.line(f"search ended: {why}; confirming on fresh launches")
-            case LaunchStarted(number=number, arm=arm, candidate=candidate):
-                self._doing(f"launch {number} {_arm(arm, candidate)}")
-            case LaunchEnded(number=number, arm=arm, candidate=candidate, outcome=outcome, value=score):
-                self.line(f"launch {number} {_arm(arm, candidate)}: {_outcome(outcome, score, None)}")
+            case TrialStarted() | LaunchStarted():
+                self._moving.update(Text(sentence(event)))
+            case TrialEnded(standings=standings):
+                self._line(f"{sentence(event)}\n  {_standing(standings)}")
+            case SearchEnded() | LaunchEnded():
+                self._line(sentence(event))
             case StudyEnded():
-                for line in summary(self._folder, whole=False):
-                    self.line(line)
-                self.line(f"winner: {self._folder.recipe}; evidence: {self._folder.evidence_md}")
+                self._line("\n".join([*summary(self._folder, whole=False), _left(self._folder)]))
             case _:
                 assert_never(event)
+
+    def interrupted(self) -> None:
+        """Print how to go on."""
+        self._line(_go_on(self._folder))
+
+    def _line(self, text: str) -> None:
+        self._console.print(Text(text))
+
+
+class InLog:
+    """For logs: each event a line with its time."""
+
+    def __init__(self, folder: StudyFolder) -> None:
+        """Say which study it is."""
+        self._folder = folder
+        self._line(_which(folder))
+
+    def event(self, event: Event) -> None:
+        """Print a line."""
+        match event:
+            case TrialStarted(standings=standings) | TrialEnded(standings=standings):
+                self._line(f"{sentence(event)}; {_standing(standings)}")
+            case SearchEnded() | LaunchStarted() | LaunchEnded():
+                self._line(sentence(event))
+            case StudyEnded():
+                self._line("; ".join([*summary(self._folder, whole=False), _left(self._folder)]))
+            case _:
+                assert_never(event)
+
+    def interrupted(self) -> None:
+        """Print how to go on."""
+        self._line(_go_on(self._folder))
+
+    def _line(self, text: str) -> None:
+        typer.echo(f"{datetime.now(UTC).isoformat(timespec='seconds')} {' '.join(text.split())}")
+
+
+class ForProgram:
+    """For programs: each event a JSON object on a line of its own."""
+
+    def __init__(self, folder: StudyFolder) -> None:
+        """Print nothing yet."""
+        self._study = folder.root.name
+
+    def event(self, event: Event) -> None:
+        """Print the event's record."""
+        typer.echo(json.dumps(record(event, study=self._study, at=datetime.now(UTC))))
+
+    def interrupted(self) -> None:
+        """Print nothing: the exit code says it."""
+
+
+@contextmanager
+def showing(folder: StudyFolder, *, as_json: bool) -> Iterator[Show]:
+    """Show a study on standard output for the length of the block, as fits what that is."""
+    console = Console(highlight=False, soft_wrap=True)
+    if as_json:
+        yield ForProgram(folder)
+    elif console.is_terminal:
+        with console.status("") as moving:
+            yield OnTerminal(folder, console, moving)
+    else:
+        yield InLog(folder)
+
+
+def sentence(event: TrialStarted | TrialEnded | SearchEnded | LaunchStarted | LaunchEnded) -> str:
+    """Return an event in words, on one line."""
+    match event:
+        case TrialStarted(number=number, changes=changes):
+            return f"{_trial(number)}: {_changes(changes)}"
+        case TrialEnded(number=number, changes=changes, outcome=outcome, value=score, standings=standings):
+            return f"{_trial(number)}: {_outcome(outcome, score, standings.baseline)}  {_changes(changes)}"
+        case SearchEnded(why=why):
+            return f"search ended: {why}; confirming on fresh launches"
+        case LaunchStarted(number=number, arm=arm, candidate=candidate):
+            return f"launch {number} {_arm(arm, candidate)}"
+        case LaunchEnded(number=number, arm=arm, candidate=candidate, outcome=outcome, value=score):
+            return f"launch {number} {_arm(arm, candidate)}: {_outcome(outcome, score, None)}"
+        case _:
+            assert_never(event)
+
+
+def _which(folder: StudyFolder) -> str:
+    return f"study {folder.root.name} in {folder.root}"
+
+
+def _left(folder: StudyFolder) -> str:
+    return f"winner: {folder.recipe}; evidence: {folder.evidence_html}"
+
+
+def _go_on(folder: StudyFolder) -> str:
+    return f"interrupted; nothing measured is lost: autotune resume {folder.root.name}"
 
 
 def _trial(number: int) -> str:
@@ -123,24 +206,23 @@ def duration(seconds: float) -> str:
 
 def summary(folder: StudyFolder, *, whole: bool) -> Iterator[str]:
     """Yield how a study stands, from its folder alone; all its trials too if `whole`."""
-    space, trials, launches = load(folder.space), folder.trials(), folder.launches()
-    ended = [t for t in trials if t.outcome is not None]
-    state = "done" if folder.evidence_json.exists() else "not finished"
-    yield f"{folder.root.name}: {state}, {len(ended)} trials ended, {len(launches)} launches of confirmation"
-    if not ended:
+    found = status.status(folder)
+    yield f"{found.study}: {found.state}, {found.ended} trials ended, {found.launches} launches of confirmation"
+    if not found.ended:
         return
-    base = baseline(trials)
-    if whole and isinstance(base.outcome, Measured):
-        yield tables.plain(tables.trials(trials, space, value(base.outcome, space.objective)))
-    good = {t.number: value(t.outcome, space.objective) for t in ended if isinstance(t.outcome, Measured) and passed(t)}
-    if good and base.number in good:
-        best = max(good, key=lambda number: good[number])
-        change = tables.percent(good[best] / good[base.number] - 1)
-        yield f"best in the search: {_trial(best)}, {change} against the baseline"
-    if folder.evidence_json.exists():
-        conclusion = conclude(trials, launches, space)
-        number = conclusion.standings[-1].candidate.number if conclusion.standings else 0
-        yield RESULTS[conclusion.result].format(number=number)
-        if conclusion.standings and (comparison := conclusion.standings[-1].comparison):
-            overall = comparison.overall
-            yield f"confirmed: {tables.percent(overall.change)}, 99 % interval {tables.interval(overall)}"
+    base = baseline(found.trials).outcome
+    if whole and isinstance(base, Measured):
+        yield tables.plain(tables.trials(found.trials, found.space, value(base, found.space.objective)))
+    if found.baseline is not None and found.best is not None:
+        number, best = found.best
+        yield f"best in the search: {_trial(number)}, {tables.percent(best / found.baseline - 1)} against the baseline"
+    if found.conclusion:
+        yield from _verdict(found.conclusion)
+
+
+def _verdict(conclusion: Conclusion) -> Iterator[str]:
+    number = conclusion.standings[-1].candidate.number if conclusion.standings else 0
+    yield RESULTS[conclusion.result].format(number=number)
+    if conclusion.standings and (comparison := conclusion.standings[-1].comparison):
+        overall = comparison.overall
+        yield f"confirmed: {tables.percent(overall.change)}, 99 % interval {tables.interval(overall)}"

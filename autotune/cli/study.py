@@ -1,5 +1,6 @@
 """`autotune study`, `resume` and `status`."""
 
+import json
 import signal
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
@@ -11,16 +12,19 @@ import typer
 
 from autotune import __version__
 from autotune.cli.fetch import DataRoot
-from autotune.cli.show import Show, summary
+from autotune.cli.show import showing, summary
 from autotune.dispatch import Dispatcher, in_process, on_ray
-from autotune.doctor import refuse_foreign_packages
+from autotune.doctor import Site, Unfit, examine, refuse_unfit
 from autotune.evidence import gather
 from autotune.folder import Settings, StudyFolder, all_studies, open_study, study_folder
+from autotune.leftovers import outwait
 from autotune.provenance import provenance
 from autotune.search.samplers import SAMPLERS
+from autotune.status import status as status_of
 from autotune.study import run
-from search_spaces import SpaceError, load
-from trials.data import data_root, locate
+from search_spaces import SearchSpace, SpaceError, load
+from trials.data import data_root
+from trials.serving import MARGIN_S
 
 NO_WIN = 10
 
@@ -28,6 +32,7 @@ Place = Literal["ray", "local"]
 DISPATCHERS: Mapping[Place, Callable[[], AbstractContextManager[Dispatcher]]] = {"ray": on_ray, "local": in_process}
 
 Studies = Annotated[Path, typer.Option("--studies", help="Folder of all studies.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON objects, one a line, and nothing else.")]
 RequireWin = Annotated[bool, typer.Option("--require-win", help=f"Exit with {NO_WIN} when the baseline stays.")]
 
 
@@ -41,17 +46,17 @@ def study(
     dispatcher: Annotated[Place, typer.Option(help="Where trials run: on Ray, or in this process.")] = "ray",
     studies: Studies = Path("studies"),
     data: DataRoot = None,
+    as_json: AsJson = False,
     require_win: RequireWin = False,
 ) -> None:
     """Tune: measure the baseline, search, confirm the winner, and write its recipe with the evidence."""
-    refuse_foreign_packages()
     loaded = load(space)
     root = (data or data_root()).resolve()
     folder = study_folder(studies, name or loaded.name)
     chosen = sampler or loaded.sampler
     if chosen not in SAMPLERS:
         raise SpaceError(f"no sampler {chosen!r}: known are {', '.join(SAMPLERS)}")
-    locate(loaded.target.files, space_folder=loaded.folder, data_root=root)
+    _refuse_unfit(loaded, Site(studies=studies, data_root=root, space_folder=loaded.folder))
     facts = provenance(loaded, root)
     settings = Settings(
         name=folder.root.name,
@@ -67,18 +72,34 @@ def study(
         version=__version__,
     )
     folder.begin(settings, loaded, facts)
-    _run(folder, settings, require_win=require_win)
+    _run(folder, settings, as_json=as_json, require_win=require_win)
 
 
 def resume(
     name: Annotated[str, typer.Argument(help="A study that was interrupted.")],
     studies: Studies = Path("studies"),
+    as_json: AsJson = False,
     require_win: RequireWin = False,
 ) -> None:
     """Go on with a study where it stopped; nothing that was measured is measured again."""
-    refuse_foreign_packages()
     folder = open_study(studies, name)
-    _run(folder, folder.settings(), require_win=require_win)
+    settings = folder.settings()
+    site = Site(studies=studies, data_root=settings.data_root, space_folder=settings.space_folder)
+    space = load(folder.space)
+    _refuse_unfit(space, site)
+    _refuse_company(folder, space.deadlines.stop_s)
+    _run(folder, settings, as_json=as_json, require_win=require_win)
+
+
+def _refuse_unfit(space: SearchSpace, site: Site) -> None:
+    for finding in refuse_unfit(examine(space, site)):
+        typer.echo(f"autotune: warning: {finding.words}", err=True)
+
+
+def _refuse_company(folder: StudyFolder, stop_s: float) -> None:
+    """Let an engine of a killed driver end first: what is measured beside it is worth nothing."""
+    for left in outwait(folder, within_s=stop_s + MARGIN_S):
+        raise Unfit(f"engine {left.pid} of {left.folder} does not end: look at it, kill {left.pid}, then resume")
 
 
 def _interruptible() -> None:
@@ -87,15 +108,15 @@ def _interruptible() -> None:
         signal.signal(number, signal.default_int_handler)
 
 
-def _run(folder: StudyFolder, settings: Settings, *, require_win: bool) -> None:
+def _run(folder: StudyFolder, settings: Settings, *, as_json: bool, require_win: bool) -> None:
     _interruptible()
-    with folder.locked(), Show(folder) as show:
+    with folder.locked(), showing(folder, as_json=as_json) as show:
         try:
             with DISPATCHERS[settings.dispatcher]() as dispatcher:
                 for event in run(folder, dispatcher):
                     show.event(event)
         except KeyboardInterrupt:
-            show.line(f"interrupted; nothing measured is lost: autotune resume {settings.name}")
+            show.interrupted()
             raise
     if require_win and gather(folder).conclusion.result != "win":
         raise typer.Exit(NO_WIN)
@@ -104,8 +125,12 @@ def _run(folder: StudyFolder, settings: Settings, *, require_win: bool) -> None:
 def status(
     name: Annotated[str | None, typer.Argument(help="A study; default: all, a line each.")] = None,
     studies: Studies = Path("studies"),
+    as_json: AsJson = False,
 ) -> None:
     """Say how a study stands, also while it runs."""
     for folder in [open_study(studies, name)] if name else all_studies(studies):
+        if as_json:
+            typer.echo(json.dumps(status_of(folder).record()))
+            continue
         for line in summary(folder, whole=name is not None):
             typer.echo(line)

@@ -1,94 +1,56 @@
-"""The evidence of a study: gathered from its folder, written as Markdown and JSON."""
+"""The evidence as Markdown for people, as JSON for machines; and all of it, written."""
 
-import json
-from dataclasses import dataclass, replace
-from importlib.resources import files
+from dataclasses import replace
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
 from pydantic import TypeAdapter
 
-from autotune.confirm import Conclusion, baseline, changes, conclude, value
+from autotune.confirm import changes
 from autotune.evidence import tables
-from autotune.folder import LaunchRecord, Settings, StudyFolder, TrialRecord
-from evals import Verdict
-from search_spaces import SearchSpace, load, recipe_text, resolve
+from autotune.evidence.evidence import Evidence, gather, verdicts
+from autotune.evidence.html import to_html
+from autotune.evidence.plots import plots, png, svg
+from autotune.evidence.templates import render
+from autotune.folder import StudyFolder
+from search_spaces import recipe_text, resolve
 from trials.files import write_whole
 from trials.outcome import Measured, Outcome
 
-RESULTS = {
-    "win": "Win: trial {number} is faster than the baseline, and passes its gate.",
-    "loss": "The baseline stays: trial {number} looked faster in the search, fresh launches say that it is slower.",
-    "tie": "Tie: the baseline stays. Trial {number} is within 2 % of it.",
-    "undecided": "Undecided: the baseline stays. Trial {number} may be faster; the launches made can't tell.",
-    "no candidate": "The baseline stays: no config that passed the gate looked faster and could be confirmed.",
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """All that a study's folder proves."""
-
-    settings: Settings
-    space: SearchSpace
-    trials: tuple[TrialRecord, ...]
-    launches: tuple[LaunchRecord, ...]
-    conclusion: Conclusion
-    provenance: dict[str, Any]
-
-    @property
-    def sentence(self) -> str:
-        """The verdict in a sentence."""
-        number = self.conclusion.standings[-1].candidate.number if self.conclusion.standings else 0
-        return RESULTS[self.conclusion.result].format(number=number)
-
-
-def gather(folder: StudyFolder) -> Evidence:
-    """Read a study's folder."""
-    space, trials, launches = load(folder.space), folder.trials(), folder.launches()
-    return Evidence(
-        settings=folder.settings(),
-        space=space,
-        trials=tuple(trials),
-        launches=tuple(launches),
-        conclusion=conclude(trials, launches, space),
-        provenance=json.loads(folder.provenance.read_text(encoding="utf-8")),
-    )
-
 
 def write(folder: StudyFolder) -> None:
-    """Write the winner's recipe, and the evidence as Markdown and JSON."""
+    """
+    Write the winner's recipe, the documents and the plots, from the raw data alone.
+
+    Of a study that is not finished there is no winner, and no recipe is left of an earlier end.
+
+    Raises:
+        NoBaseline: If the baseline was not measured, or not yet.
+    """
     found = gather(folder)
-    write_whole(folder.recipe, recipe_text(resolve(found.space, found.conclusion.winner.config)))
+    if found.finished:
+        write_whole(folder.recipe, recipe_text(resolve(found.space, found.conclusion.winner.config)))
+    else:
+        folder.recipe.unlink(missing_ok=True)
+    folder.plots.mkdir(exist_ok=True)
+    for plot in plots(found):
+        write_whole(folder.plots / f"{plot.name}.svg", svg(plot))
+        write_whole(folder.plots / f"{plot.name}.png", png(plot))
     write_whole(folder.evidence_md, to_markdown(found))
+    write_whole(folder.evidence_html, to_html(found))
     write_whole(folder.evidence_json, to_json(found))
 
 
 def to_markdown(found: Evidence) -> str:
     """Return the evidence for people."""
-    environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False)  # noqa: S701 Markdown
-    template = environment.from_string(files(__package__).joinpath("evidence.md.j2").read_text(encoding="utf-8"))
-    base = baseline(found.trials)
-    last = found.conclusion.standings[-1] if found.conclusion.standings else None
-    return template.render(
+    return render(
+        "evidence.md.j2",
+        escape=False,
         found=found,
-        base=base,
-        last=last,
+        last=found.standing,
         tables=tables,
-        confirmed=_verdicts(found),
-        percent=tables.percent,
-        interval=tables.interval,
-        score=value(base.outcome, found.space.objective) if isinstance(base.outcome, Measured) else None,
+        plots=plots(found),
+        confirmed=verdicts(found),
     )
-
-
-def _verdicts(found: Evidence) -> list[tuple[str, Verdict]]:
-    """Return the confirmation's verdicts, each with the name of its recipe."""
-    return [
-        ("baseline" if launch.arm == "A" else f"trial {launch.candidate}", launch.outcome.verdict)
-        for launch in found.launches
-        if isinstance(launch.outcome, Measured) and launch.outcome.verdict is not None
-    ]
 
 
 def _figures(outcome: Outcome | None) -> object:
@@ -96,18 +58,24 @@ def _figures(outcome: Outcome | None) -> object:
     return replace(outcome, correct={}) if isinstance(outcome, Measured) else outcome
 
 
+def _winner(found: Evidence) -> dict[str, object]:
+    winner = found.conclusion.winner
+    return {
+        "trial": winner.number,
+        "fingerprint": winner.fingerprint,
+        "config": resolve(found.space, winner.config).config,
+        "changes": changes(winner, found.space),
+    }
+
+
 def to_json(found: Evidence) -> str:
     """Return the evidence for machines."""
     conclusion, space = found.conclusion, found.space
     whole = {
-        "result": conclusion.result,
+        "finished": found.finished,
+        "result": conclusion.result if found.finished else None,
         "sentence": found.sentence,
-        "winner": {
-            "trial": conclusion.winner.number,
-            "fingerprint": conclusion.winner.fingerprint,
-            "config": resolve(space, conclusion.winner.config).config,
-            "changes": changes(conclusion.winner, space),
-        },
+        "winner": _winner(found) if found.finished else None,
         "candidates": [
             {
                 "trial": standing.candidate.number,
@@ -118,7 +86,7 @@ def to_json(found: Evidence) -> str:
             }
             for standing in conclusion.standings
         ],
-        "gates": [{"recipe": name, "verdict": verdict} for name, verdict in _verdicts(found)],
+        "gates": [{"recipe": name, "verdict": verdict} for name, verdict in verdicts(found)],
         "trials": [
             {"number": t.number, "config": t.config, "fingerprint": t.fingerprint, "outcome": _figures(t.outcome)}
             for t in found.trials

@@ -157,9 +157,14 @@ def launches(records: Sequence[LaunchRecord], space: SearchSpace) -> pd.DataFram
     )
 
 
+def rows(frame: pd.DataFrame) -> list[list[str]]:
+    """Return a table's rows as text."""
+    return [[str(cell) for cell in row] for row in frame.to_numpy().tolist()]
+
+
 def markdown(frame: pd.DataFrame) -> str:
     """Return a table as GitHub draws it."""
-    lines = [list(frame.columns), ["---"] * len(frame.columns), *frame.astype(str).to_numpy().tolist()]
+    lines = [list(frame.columns), ["---"] * len(frame.columns), *rows(frame)]
     return "\n".join("| " + " | ".join(_cell(cell) for cell in line) + " |" for line in lines)
 
 

@@ -8,12 +8,12 @@ from autotune.folder import (
     BadName,
     StudyExists,
     StudyFolder,
-    StudyLocked,
     UnknownStudy,
     all_studies,
     open_study,
     study_folder,
 )
+from autotune.lock import StudyLocked
 from search_spaces import Config, SearchSpace, load
 from tests.autotune.conftest import Loaded
 from tests.autotune.studies import LOST, MEMORY, settings
@@ -141,11 +141,30 @@ def test_every_file_of_a_study_lies_in_its_folder(begun: StudyFolder) -> None:
         begun.database,
         begun.recipe,
         begun.evidence_md,
+        begun.evidence_html,
+        begun.plots,
+        begun.end,
         begun.evidence_json,
         begun.provenance,
     )
     assert len(set(files)) == len(files)
     assert {path.parent for path in files} == {begun.root}
+
+
+def test_a_study_is_finished_when_it_first_said_so(begun: StudyFolder) -> None:
+    assert begun.finished() is None
+    for when in ("2026-01-02T04:05:06+00:00", "2026-01-03T00:00:00+00:00"):
+        begun.finish(when)
+    assert begun.finished() == "2026-01-02T04:05:06+00:00"
+
+
+def test_a_study_that_begins_another_trial_or_launch_is_not_finished(begun: StudyFolder, small: SearchSpace) -> None:
+    begun.finish("2026-01-02T04:05:06+00:00")
+    begun.new_trial(0, small.baseline, "f")
+    assert begun.finished() is None
+    begun.finish("2026-01-03T00:00:00+00:00")
+    begun.new_launch(0, "A", 1)
+    assert begun.finished() is None
 
 
 def test_the_copy_of_a_space_resolves_to_the_same_configs(tmp_path: Path, loaded: Loaded) -> None:

@@ -30,6 +30,21 @@ HANG_UPS = (
     "always: close at every request",
 )
 STREAM_FAULTS = ("whole", "short", "no-usage", "error", "misshapen", "drop", "stall", "silence")
+SLOW = ["--token-s", "0.01"]  # so that it looks no better than an engine without a fault
+FAULTS = {
+    "none": [],
+    "exits": ["--exit-at-start", "3"],
+    "out-of-memory": ["--say", "failed to initialize the context: std::bad_alloc", "--exit-at-start", "1"],
+    "forks-and-exits": ["--fork-and-exit"],
+    "answers-nothing": ["--answer-all", ""],
+    "answers-garbage": ["--answer-all", "!!!!"],
+    "drops-streams": ["--stream", "drop"],
+    "stalls": ["--stream", "stall"],
+    "never-ready": ["--never-listen"],
+    "floods-its-log": ["--flood", "10", *SLOW],
+    "leaves-children": ["--child", "--orphan", *SLOW],
+    "ignores-sigterm": ["--ignore-sigterm", *SLOW],
+}
 
 
 def flags() -> argparse.Namespace:
@@ -50,15 +65,24 @@ def flags() -> argparse.Namespace:
     parser.add_argument("--drain", type=float, default=0.0, metavar="SECONDS", help="how long SIGTERM takes")
     parser.add_argument("--child", action="store_true", help="leave a child behind")
     parser.add_argument("--orphan", action="store_true", help="leave a double-forked daemon behind")
+    parser.add_argument(
+        "--fork-and-exit", action="store_true", help="serve from a daemon, as if to be in the background"
+    )
+    parser.add_argument("--flood", type=int, default=0, metavar="MIB", help="print so much first")
+    parser.add_argument("--fault", choices=FAULTS, default="none", help="misbehave by name: one knob for all of it")
     speech(parser)
-    return parser.parse_args()
+    told = parser.parse_args()
+    return parser.parse_args([*sys.argv[1:], *FAULTS[told.fault]])
 
 
 def speech(parser: argparse.ArgumentParser) -> None:
     """Add the flags that say how completions are answered."""
     parser.add_argument("--answers", type=Path, metavar="FILE", help="JSON: what to answer to which prompt")
+    parser.add_argument("--answer-all", metavar="TEXT", help="answer every question with this")
     parser.add_argument("--word", default=" word", metavar="TEXT", help="what every other answer is made of")
     parser.add_argument("--token-s", type=float, default=0.0, metavar="SECONDS", help="how long a streamed token takes")
+    parser.add_argument("--answer-s", type=float, default=0.0, metavar="SECONDS", help="how long a question takes")
+    parser.add_argument("--drip-s", type=float, default=0.0, metavar="SECONDS", help="between two bytes of an answer")
     parser.add_argument("--context", type=int, default=1 << 20, metavar="TOKENS", help="of prompt and answer together")
     parser.add_argument("--status", type=int, metavar="CODE", help="answer every completion with this HTTP error")
     parser.add_argument("--body", metavar="JSON", help="answer every GET and plain completion with this")
@@ -130,6 +154,7 @@ class Api(BaseHTTPRequestHandler):
         """Answer a prompt, whole or streamed."""
         prompt = body["prompt"]
         known = None if body.get("ignore_eos") else self.answers.get(prompt)
+        known = self.told.answer_all if self.told.answer_all is not None and not body.get("ignore_eos") else known
         room = self.told.context - len(prompt.split())
         words = [self.told.word] * max(0, min(body["max_tokens"], room)) if known is None else [known]
         usage = {"prompt_tokens": len(prompt.split()), "completion_tokens": len(words)}
@@ -139,6 +164,7 @@ class Api(BaseHTTPRequestHandler):
         elif body.get("stream"):
             self.stream(words, usage)
         else:
+            time.sleep(0.0 if body.get("ignore_eos") else self.told.answer_s)
             choice = {"text": "".join(words), "finish_reason": "length" if known is None else "stop"}
             self.answer(self.told.body or {"choices": [choice], "usage": usage})
 
@@ -180,7 +206,12 @@ class Api(BaseHTTPRequestHandler):
         """Send JSON; a text is sent as it is."""
         data = (body if isinstance(body, str) else json.dumps(body)).encode()
         self.start(status, "application/json", ("Content-Length", str(len(data))))
-        self.wfile.write(data)
+        if not self.told.drip_s:
+            self.wfile.write(data)
+            return
+        for byte in data:
+            time.sleep(self.told.drip_s)
+            self.wfile.write(bytes([byte]))
 
     def start(self, status: int, kind: str, length: tuple[str, str]) -> None:
         """Send the headers."""
@@ -235,7 +266,11 @@ def main() -> int:
         say(line)
     if told.say_env:
         say(f"{told.say_env}={os.environ.get(told.say_env)}")
+    for _ in range(told.flood << 10):
+        print("flood " * 170)
     leave_behind(told)
+    if told.fork_and_exit and os.fork():
+        return 0
     if told.exit_at_start is not None:
         return int(told.exit_at_start)
     return serve(told)

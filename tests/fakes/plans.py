@@ -16,8 +16,9 @@ def plan(
     gate: Gate | None = None,
     overrides: Mapping[int, Serve] | None = None,
     request_s: float = 30.0,
+    **limits: float,
 ) -> Plan:
-    """Return the plan of a short trial of the fake engine with these flags."""
+    """Return the plan of a short trial of the fake engine with these flags; `limits` are further deadlines."""
     return Plan(
         recipe=Recipe(
             space="small",
@@ -30,7 +31,7 @@ def plan(
         folder=folder,
         space_folder=folder.parent,
         data_root=folder.parent,
-        deadlines=Deadlines(ready_s=60.0, stop_s=5.0, request_s=request_s),
+        deadlines=Deadlines(ready_s=60.0, stop_s=5.0, request_s=request_s, **limits),
         gate=gate,
         seed=7,
     )

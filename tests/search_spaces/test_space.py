@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from search_spaces import File, SearchSpace
+from search_spaces import Deadlines, File, SearchSpace, Workload
 
 Data = dict[str, Any]
 
@@ -95,3 +95,17 @@ def test_a_space_survives_being_written_as_plain_data(vllm_like: SearchSpace) ->
 
 def test_a_space_survives_being_written_as_json(vllm_like: SearchSpace) -> None:
     assert SearchSpace.model_validate_json(vllm_like.model_dump_json()) == vllm_like
+
+
+def test_a_phase_without_a_deadline_of_its_own_gets_what_its_requests_may_take() -> None:
+    deadlines = Deadlines(ready_s=10, stop_s=2, request_s=5)
+    load = Workload(input_tokens=8, output_tokens=8, concurrency=(1,), warmup_s=1, window_s=3, windows=2)
+    assert deadlines.stall() == 5
+    assert deadlines.load(load) == 1 + 2 * 3 + (1 + 2 * 3 + 1) * 5
+    assert deadlines.judge(questions=9, concurrency=4) == 3 * 5
+
+
+def test_a_phase_keeps_to_the_deadline_that_the_space_gives_it() -> None:
+    deadlines = Deadlines(ready_s=10, stop_s=2, request_s=5, stall_s=1, load_s=70, judge_s=80)
+    load = Workload(input_tokens=8, output_tokens=8, concurrency=(1,), warmup_s=1, window_s=3)
+    assert (deadlines.stall(), deadlines.load(load), deadlines.judge(questions=9, concurrency=4)) == (1, 70, 80)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -210,6 +211,43 @@ def test_an_engine_that_hangs_under_load_is_stuck(plan: Plans) -> None:
         "stuck",
         "under load at concurrency 1: no whole answer within 1 s",
     )
+
+
+def test_an_engine_whose_every_stream_stalls_is_stuck_at_once(plan: Plans) -> None:
+    outcome = infeasible(plan("--stream", "stall", stall_s=0.3))
+    assert (outcome.failure, outcome.reason) == ("stuck", "under load at concurrency 1: no token for 0.3 s")
+
+
+def test_a_load_that_takes_too_long_is_stuck_and_keeps_its_requests(plan: Plans) -> None:
+    trial = plan("--token-s", "0.1", load_s=0.7)
+    outcome = infeasible(trial)
+    message = "under load at concurrency 1: the load took longer than its 0.7 s"
+    assert (outcome.failure, outcome.reason) == ("stuck", message)
+    timed_out = [timing.timed_out for _, _, timing in record.read(trial.folder / "requests.parquet")]
+    assert timed_out == [False] * (len(timed_out) - 1) + [True]
+
+
+@pytest.mark.parametrize(
+    ("answer_s", "judge_s", "reason"),
+    [
+        pytest.param(1.0, 0.3, "the gate's first questions took longer than its 0.3 s", id="smell"),
+        pytest.param(0.1, 2.0, "the gate took longer than its 2 s", id="judge"),
+    ],
+)
+def test_a_gate_that_takes_too_long_is_stuck_and_keeps_its_answers(
+    plan: Plans,
+    answering: Answering,
+    solutions: Mapping[str, str],
+    *,
+    answer_s: float,
+    judge_s: float,
+    reason: str,
+) -> None:
+    gate = replace(SUMS_GATE, questions=200)
+    trial = plan(*answering("right", solutions), "--answer-s", str(answer_s), gate=gate, judge_s=judge_s)
+    outcome = infeasible(trial)
+    assert (outcome.failure, outcome.reason) == ("stuck", reason)
+    assert 0 < len(answers(trial)) < gate.questions
 
 
 def test_a_crash_under_load_is_told_by_its_exit_and_not_by_the_broken_stream(plan: Plans) -> None:

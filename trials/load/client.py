@@ -4,13 +4,14 @@ import asyncio
 import json
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Self
 
 import httpx
 
 from evals import Answer, Request
+from trials.deadline import Deadline
 from trials.load.metrics import RequestTiming
 
 # Engines speak plain HTTP. A context that trusts nobody costs nothing; httpx's own reads every authority for each
@@ -68,7 +69,7 @@ def complete(
     Return the greedy completion of one prompt.
 
     Args:
-        timeout_s: Seconds until the first byte, and between any two.
+        timeout_s: Seconds until the whole answer.
         ignore_eos: Go on to `max_tokens` whatever the model says.
 
     Raises:
@@ -137,6 +138,10 @@ class Connection:
         self._model = model
         self._request_s = request_s
         self._kept_alive = False
+        self._deadline: asyncio.Timeout | None = None
+        self._given_up: str | None = None
+        self.token_s: float | None = None
+        """When the newest token came, on the clock of the timings."""
         self._client = httpx.AsyncClient(
             trust_env=False,
             verify=NO_TLS,
@@ -172,7 +177,7 @@ class Connection:
         content = json.dumps(body).encode()
         reading = _Reading(slot)
         try:
-            async with asyncio.timeout(self._request_s):
+            async with asyncio.timeout(self._request_s) as self._deadline:
                 try:
                     await self._stream(content, reading)
                 except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError):
@@ -181,10 +186,18 @@ class Connection:
                     reading.resent = True
                     await self._stream(content, reading)
         except TimeoutError:
-            return reading.timing(f"no whole answer within {self._request_s:g} s", timed_out=True)
+            return reading.timing(self._given_up or f"no whole answer within {self._request_s:g} s", timed_out=True)
         except (httpx.HTTPError, RequestFailed, ValueError) as error:
             return reading.timing(f"{type(error).__name__}: {error}")
+        finally:
+            self._deadline = None
         return reading.timing(None if reading.completion_tokens is not None else "the stream ended without usage")
+
+    def give_up(self, why: str) -> None:
+        """End the request in flight, if there is one, as out of time; its timing says why."""
+        if self._deadline is not None and not self._deadline.expired():
+            self._given_up = why
+            self._deadline.reschedule(asyncio.get_running_loop().time())
 
     async def _stream(self, content: bytes, reading: "_Reading") -> None:
         reading.sent_s = time.perf_counter()
@@ -196,6 +209,7 @@ class Connection:
                 raise RequestFailed(f"HTTP {response.status_code}: {text:.200}", status=response.status_code)
             async for chunk in response.aiter_bytes():
                 reading.feed(chunk)
+                self.token_s = reading.token_s or self.token_s
 
 
 @dataclass(slots=True)
@@ -205,6 +219,7 @@ class _Reading:
     slot: int
     sent_s: float = 0.0
     first_token_s: float | None = None
+    token_s: float | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     answered: bool = False
@@ -231,8 +246,10 @@ class _Reading:
     def _event(self, event: dict[str, Any]) -> None:
         if error := event.get("error"):
             raise RequestFailed(f"error in the stream: {error!r:.200}")
-        if self.first_token_s is None and any(choice.get("text") for choice in event.get("choices") or ()):
-            self.first_token_s = time.perf_counter()
+        if choices := event.get("choices"):
+            self.token_s = time.perf_counter()
+            if self.first_token_s is None and any(choice.get("text") for choice in choices):
+                self.first_token_s = self.token_s
         if usage := event.get("usage"):
             self.prompt_tokens, self.completion_tokens = usage["prompt_tokens"], usage["completion_tokens"]
 
@@ -253,14 +270,28 @@ class _Reading:
 
 def _json(method: str, url: str, *, timeout_s: float, body: dict[str, Any] | None = None) -> Any:  # noqa: ANN401 JSON
     """Ask once, on a connection of its own; a request that fails is never half of another's keep-alive."""
+    deadline = Deadline(f"{method} {url}", timeout_s)
     try:
-        with httpx.Client(trust_env=False, verify=NO_TLS, timeout=timeout_s) as client:
-            response = client.request(method, url, json=body)
+        with (
+            httpx.Client(trust_env=False, verify=NO_TLS, timeout=timeout_s) as client,
+            client.stream(method, url, json=body) as response,
+        ):
+            data = b"".join(_in_time(response.iter_bytes(), deadline))
             if response.is_error:
-                message = f"{method} {url}: HTTP {response.status_code}: {response.text:.200}"
+                message = f"{method} {url}: HTTP {response.status_code}: {data.decode(errors='replace'):.200}"
                 raise RequestFailed(message, status=response.status_code)
-            return response.json()
+            return json.loads(data)
+    except TimeoutError as error:
+        raise RequestFailed(f"{method} {url}: no whole answer within {timeout_s:g} s") from error
     except httpx.HTTPError as error:
         raise RequestFailed(f"{method} {url}: {type(error).__name__}: {error}") from error
     except ValueError as error:
         raise RequestFailed(f"{method} {url}: not JSON: {error}") from error
+
+
+def _in_time(chunks: Iterator[bytes], deadline: Deadline) -> Iterator[bytes]:
+    """Pass on what arrives; a server that trickles resets each wait for a byte, but not the deadline."""
+    for chunk in chunks:
+        if not deadline.left_s:
+            raise TimeoutError
+        yield chunk

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 
+from trials.deadline import Deadline
 from trials.load.client import Connection
 from trials.load.metrics import RequestTiming, inside
 from trials.load.workload import prompts
@@ -18,7 +19,14 @@ POLL_S = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """What one point of the ladder asks for: tokens in and out, how many at once, how long."""
+    """
+    What one point of the ladder asks for: tokens in and out, how many at once, how long.
+
+    Attributes:
+        request_s: Seconds that one request may take.
+        stall_s: Seconds that may pass without a token of any stream.
+        load_s: Seconds that the whole point may take.
+    """
 
     concurrency: int
     input_tokens: int
@@ -27,6 +35,8 @@ class Point:
     window_s: float
     windows: int
     request_s: float
+    stall_s: float
+    load_s: float
     seed: str
 
 
@@ -71,7 +81,8 @@ def run(url: str, model: str, point: Point) -> Loaded:
     """
     Load an endpoint at one point: warm up, measure the windows, let the last requests finish.
 
-    A request that fails ends the loop early; it stands in the timings with its error.
+    A request that fails ends the loop early, and so do a stall and the point's own deadline, by which the requests in
+    flight then fail; it stands in the timings with its error.
     """
     return asyncio.run(_run(url, model, point))
 
@@ -84,10 +95,12 @@ async def _run(url: str, model: str, point: Point) -> Loaded:
             for _ in range(point.concurrency)
         ]
         async with asyncio.TaskGroup() as group:
-            for slot, connection in enumerate(connections):
-                group.create_task(_slot(loop, slot, connection, point))
+            slots = [group.create_task(_slot(loop, *each, point)) for each in enumerate(connections)]
+            watchdog = group.create_task(_watch(loop, connections, point))
             edges = await _conduct(loop, point)
             loop.stopping = True
+            await asyncio.wait(slots)
+            watchdog.cancel()
     return Loaded(tuple(loop.timings), tuple(edges))
 
 
@@ -99,6 +112,21 @@ async def _slot(loop: _Loop, slot: int, connection: Connection, point: Point) ->
         loop.timings.append(timing)
         if timing.error:
             loop.stopping = True
+
+
+async def _watch(loop: _Loop, connections: Sequence[Connection], point: Point) -> None:
+    """Give up every request in flight when no stream has brought a token for too long, or the point takes too long."""
+    deadline, begun_s = Deadline("the load", point.load_s), time.perf_counter()
+    while deadline.left_s and not (stalled := _stalled(connections, begun_s, point.stall_s)):  # noqa: ASYNC110 as below
+        await asyncio.sleep(POLL_S)
+    loop.stopping = True
+    for connection in connections:
+        connection.give_up(f"no token for {point.stall_s:g} s" if stalled else deadline.reason)
+
+
+def _stalled(connections: Sequence[Connection], begun_s: float, stall_s: float) -> bool:
+    newest_s = max(connection.token_s or begun_s for connection in connections)
+    return time.perf_counter() - newest_s > stall_s
 
 
 async def _conduct(loop: _Loop, point: Point) -> Sequence[tuple[float, float]]:

@@ -1,13 +1,15 @@
 """The evidence is made from the study's folder alone, the same each time, and says no more than was measured."""
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from autotune.evidence import gather, write
+from autotune.evidence import NoBaseline, gather, write
+from autotune.evidence.document import to_json, to_markdown
 from autotune.folder import Arm, StudyFolder, study_folder
 from search_spaces import SearchSpace, load_recipe, resolve
 from tests.autotune.studies import LOST, MEMORY, complete, settings, trial, unjudged
@@ -15,6 +17,7 @@ from tests.support import measured, verdict
 from trials import outcome as outcomes
 from trials.outcome import Infeasible, Outcome
 
+ENDED = "2026-01-02T04:05:06+00:00"
 WIN = (100.0, 120.0, 120.1, 100.1)
 UNCLEAR = (100.0, 104.0, 97.0, 101.0)
 
@@ -34,6 +37,7 @@ def folder(tmp_path: Path, small: SearchSpace) -> StudyFolder:
     for one in search:
         if one.outcome is not None:
             outcomes.write(made.new_trial(one.number, one.config, one.fingerprint) / "outcome.json", one.outcome)
+    made.finish(ENDED)
     return made
 
 
@@ -43,16 +47,24 @@ def confirm(folder: StudyFolder, *rates: float, first: Outcome | None = None) ->
     for number, (arm, rate) in enumerate(zip(arms, rates, strict=False)):
         outcome: Outcome = measured(rate, rate) if number < 2 else unjudged(rate, rate)
         outcomes.write(folder.new_launch(number, arm, 1) / "outcome.json", first if number == 1 and first else outcome)
+    folder.finish(ENDED)
 
 
 def documents(folder: StudyFolder) -> tuple[str, dict[str, Any]]:
-    """Write the evidence and return it as people and as machines read it."""
-    write(folder)
-    return folder.evidence_md.read_text(encoding="utf-8"), json.loads(folder.evidence_json.read_text(encoding="utf-8"))
+    """Return the evidence as people and as machines read it."""
+    found = gather(folder)
+    return to_markdown(found), json.loads(to_json(found))
+
+
+def derived(folder: StudyFolder) -> dict[Path, bytes]:
+    """Return every file that is made from the raw data."""
+    names = ("recipe.yaml", "evidence.*", "plots/*")
+    return {path: path.read_bytes() for name in names for path in sorted(folder.root.glob(name))}
 
 
 def test_a_win_is_said_shown_and_written_as_a_recipe(folder: StudyFolder, small: SearchSpace) -> None:
     confirm(folder, *WIN)
+    write(folder)
     text, data = documents(folder)
     assert "**Win: trial 1 is faster than the baseline, and passes its gate.**" in text
     assert "| cache | f16 | q8_0 | of the KV cache |" in text
@@ -74,6 +86,7 @@ def test_without_a_win_the_recipe_is_the_baseline(
     folder: StudyFolder, small: SearchSpace, rates: tuple[float, ...], result: str, sentence: str
 ) -> None:
     confirm(folder, *rates)
+    write(folder)
     text, data = documents(folder)
     assert f"**{sentence}" in text
     assert "What the winner changes" not in text
@@ -96,13 +109,82 @@ def test_a_dropped_candidate_is_named_with_its_reason(folder: StudyFolder, first
     assert data["candidates"][0]["dropped"].startswith(said)
 
 
+def test_the_files_hold_the_documents(folder: StudyFolder) -> None:
+    confirm(folder, *WIN)
+    write(folder)
+    found = gather(folder)
+    assert folder.evidence_md.read_text(encoding="utf-8") == to_markdown(found)
+    assert folder.evidence_json.read_text(encoding="utf-8") == to_json(found)
+
+
 def test_written_twice_the_documents_are_the_same_bytes(folder: StudyFolder) -> None:
     confirm(folder, *WIN)
     write(folder)
-    files = (folder.evidence_md, folder.evidence_json, folder.recipe)
-    before = [path.read_bytes() for path in files]
+    before = derived(folder)
     write(folder)
-    assert [path.read_bytes() for path in files] == before
+    assert derived(folder) == before
+
+
+def test_deleted_the_documents_are_made_anew_the_same_bytes(folder: StudyFolder) -> None:
+    confirm(folder, *WIN)
+    write(folder)
+    before = derived(folder)
+    for path in before:
+        path.unlink()
+    folder.plots.rmdir()
+    write(folder)
+    assert derived(folder) == before
+
+
+def test_what_is_derived_is_a_recipe_three_documents_and_each_plot_twice(folder: StudyFolder) -> None:
+    confirm(folder, *WIN)
+    write(folder)
+    assert {str(path.relative_to(folder.root)) for path in derived(folder)} == {
+        "recipe.yaml",
+        "evidence.md",
+        "evidence.html",
+        "evidence.json",
+        *(f"plots/{name}.{form}" for name in ("interactivity", "search", "gate") for form in ("svg", "png")),
+    }
+
+
+def test_of_a_study_that_is_not_finished_no_verdict_is_said(folder: StudyFolder) -> None:
+    confirm(folder, *WIN)
+    write(folder)
+    folder.end.unlink()
+    write(folder)
+    text, data = documents(folder)
+    assert text.splitlines()[0].endswith("(not finished)")
+    assert "**Not finished, no verdict yet. Trials that ended: 4; launches of the confirmation: 4.**" in text
+    assert "What the winner changes" not in text
+    assert "Run it" not in text
+    assert (data["finished"], data["result"], data["winner"]) == (None, None, None)
+    assert not folder.recipe.exists()
+
+
+def test_markdown_shows_the_plots_that_lie_beside_it(folder: StudyFolder) -> None:
+    confirm(folder, *WIN)
+    write(folder)
+    shown = re.findall(r"!\[.+\]\((.+)\)", folder.evidence_md.read_text(encoding="utf-8"))
+    assert shown == ["plots/interactivity.svg", "plots/search.svg", "plots/gate.svg"]
+    assert all((folder.root / path).is_file() for path in shown)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "why"),
+    [(None, "it has not ended"), (MEMORY, "it failed: out of memory"), (LOST, "it failed: node gone")],
+)
+def test_without_a_measured_baseline_there_is_no_evidence(
+    tmp_path: Path, small: SearchSpace, outcome: Outcome | None, why: str
+) -> None:
+    begun = study_folder(tmp_path / "studies", "two")
+    begun.begin(settings(tmp_path), small, {})
+    first = begun.new_trial(0, small.baseline, "f")
+    if outcome:
+        outcomes.write(first / "outcome.json", outcome)
+    with pytest.raises(NoBaseline, match=f"study 'two' has no measured baseline, so no evidence: {why}"):
+        write(begun)
+    assert derived(begun) == {}
 
 
 def test_every_trial_has_a_line_and_what_was_not_measured_no_number(folder: StudyFolder) -> None:

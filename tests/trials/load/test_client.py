@@ -89,6 +89,11 @@ def test_an_answer_that_does_not_come_is_not_waited_for() -> None:
         complete(url, "m", "1 + 1 =", max_tokens=1, timeout_s=0.2)
 
 
+def test_an_answer_that_trickles_is_not_waited_for_either() -> None:
+    with running("--drip-s", "0.1") as url, pytest.raises(RequestFailed, match=r"no whole answer within 0\.5 s$"):
+        complete(url, "m", "1 + 1 =", max_tokens=1, timeout_s=0.5)
+
+
 def test_a_gate_asks_what_its_task_says(tmp_path: Path) -> None:
     answers = tmp_path / "answers.json"
     answers.write_text(json.dumps({"1 + 1 =": " 2"}))

@@ -18,6 +18,8 @@ POINT = Point(
     window_s=0.2,
     windows=2,
     request_s=30.0,
+    stall_s=30.0,
+    load_s=60.0,
     seed="seed",
 )
 FOREVER = replace(POINT, warmup_s=0.0, window_s=1e6)
@@ -112,6 +114,33 @@ def test_an_engine_that_hangs_ends_the_loop_when_its_requests_are_out_of_time() 
     with running("--stream", "stall") as url:
         loaded = run(url, "m", replace(FOREVER, request_s=0.3))
     assert [timing.timed_out for timing in loaded.timings] == [True] * FOREVER.concurrency
+
+
+def test_a_stall_of_every_stream_ends_the_loop_before_its_requests_are_out_of_time() -> None:
+    with running("--stream", "stall") as url:
+        loaded = run(url, "m", replace(FOREVER, stall_s=0.3))
+    assert [timing.error for timing in loaded.timings] == ["no token for 0.3 s"] * FOREVER.concurrency
+    assert all(timing.timed_out for timing in loaded.timings)
+
+
+def test_an_engine_that_never_brings_a_token_stalls() -> None:
+    with running("--stream", "silence") as url:
+        loaded = run(url, "m", replace(FOREVER, stall_s=0.3))
+    assert {timing.error for timing in loaded.timings} == {"no token for 0.3 s"}
+
+
+def test_requests_longer_than_the_stall_are_none_while_tokens_come() -> None:
+    with running("--token-s", "0.1") as url:
+        loaded = run(url, "m", replace(POINT, output_tokens=6, warmup_s=0.0, windows=1, stall_s=0.5))
+    assert {timing.error for timing in loaded.timings} == {None}
+
+
+def test_a_point_that_takes_too_long_ends_at_its_deadline_and_keeps_what_it_measured() -> None:
+    with running("--token-s", "0.02") as url:
+        loaded = run(url, "m", replace(FOREVER, load_s=0.5))
+    errors = [timing.error for timing in loaded.timings]
+    assert errors[0] is None
+    assert set(errors[-FOREVER.concurrency :]) == {"the load took longer than its 0.5 s"}
 
 
 def test_an_engine_that_dies_ends_the_loop() -> None:

@@ -1,0 +1,71 @@
+"""How a study stands, from its folder alone: also while it runs."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from autotune.confirm import Conclusion, baseline, conclude, passed, value
+from autotune.folder import StudyFolder, TrialRecord
+from autotune.lock import driver
+from search_spaces import SearchSpace, load
+from trials.outcome import Measured
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """
+    One study.
+
+    Attributes:
+        trials: All of them, also one that runs.
+        launches: Of the confirmation, begun.
+        baseline: The baseline's objective in the search; None if it did not pass its gate, or not yet.
+        best: Number and objective of the best trial that passed its gate, the baseline too.
+        conclusion: None until the study is done.
+    """
+
+    study: str
+    state: Literal["running", "not finished", "done"]
+    space: SearchSpace
+    trials: tuple[TrialRecord, ...]
+    launches: int
+    baseline: float | None
+    best: tuple[int, float] | None
+    conclusion: Conclusion | None
+
+    @property
+    def ended(self) -> int:
+        """How many trials have an outcome."""
+        return sum(trial.outcome is not None for trial in self.trials)
+
+    def record(self) -> dict[str, object]:
+        """Return the JSON object that `autotune status --json` prints."""
+        done = self.conclusion
+        return {
+            "study": self.study,
+            "state": self.state,
+            "trials": self.ended,
+            "launches": self.launches,
+            "baseline": self.baseline,
+            "best": self.best and {"trial": self.best[0], "value": self.best[1]},
+            "result": done and done.result,
+            "winner": done and done.winner.number,
+        }
+
+
+def status(folder: StudyFolder) -> Status:
+    """Read a study's folder."""
+    space, trials, launches = load(folder.space), folder.trials(), folder.launches()
+    done = folder.finished() is not None
+    good = {
+        t.number: value(t.outcome, space.objective) for t in trials if isinstance(t.outcome, Measured) and passed(t)
+    }
+    return Status(
+        study=folder.root.name,
+        state="done" if done else "running" if driver(folder.lock) else "not finished",
+        space=space,
+        trials=tuple(trials),
+        launches=len(launches),
+        baseline=good.get(baseline(trials).number) if trials else None,
+        best=max(good.items(), key=lambda item: item[1], default=None),
+        conclusion=conclude(trials, launches, space) if done and trials else None,
+    )

@@ -1,0 +1,71 @@
+"""A study with something of everything: what the page and the plots are tested on."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from autotune.folder import StudyFolder, study_folder
+from evals import Verdict
+from evals.gate import interval
+from tests.autotune.studies import LOST, SMALL, settings, space, trial
+from tests.support import point, verdict
+from trials import outcome as outcomes
+from trials.outcome import Infeasible, Measured
+
+WORDS = '<script>alert(1)</script> & "out of memory" $x$'
+RAW = ("command.sh", "engine.log", "requests.parquet", "answers.jsonl")
+ENDED = "2026-01-02T04:05:06+00:00"
+
+
+def run(rate: float, *, wrong: Sequence[int] = (), gate: Verdict | None = None) -> Measured:
+    """Return what an engine measures that is the slower for each user the more there are; `wrong` are questions."""
+    points = tuple(
+        replace(point(rate * gain, concurrency=users), intvty=rate * gain / users)
+        for users, gain in ((1, 1.0), (2, 1.6))
+    )
+    correct = tuple(question not in wrong for question in range(64))
+    return Measured(points=points, verdict=gate, correct={"strict-match": correct} if gate else {}, seconds={})
+
+
+def judged(correct: int, *, result: str = "pass") -> Verdict:
+    """Return a verdict on 64 questions, with the interval that belongs to it."""
+    told = verdict(correct, result=result)
+    low, high = interval(correct, 64)
+    return replace(told, filters=(replace(told.filters[0], low=low, high=high),))
+
+
+def whole(root: Path, *, finished: bool = True) -> StudyFolder:
+    """
+    Return a study of six trials, one that crashed, one that failed its gate, one lost, and six launches: a win.
+
+    The engine's last words hold a script.
+    """
+    made, small = study_folder(root / "studies", "one"), space(root, SMALL)
+    made.begin(settings(root), small, {"engine": "an engine", "host": "a host"})
+    failed = judged(56, result="fail")
+    search = [
+        trial(small, 0, run(100.0, gate=judged(64))),
+        trial(small, 1, run(112.0, gate=judged(64)), cache="q8_0"),
+        trial(small, 2, Infeasible(failure="memory", reason=WORDS, seconds={}), threads=4),
+        trial(small, 3, LOST, threads=3),
+        trial(small, 4, run(130.0, wrong=range(5, 13), gate=failed), cache="q4_0"),
+        trial(small, 5, run(96.0, gate=judged(64)), unified=True),
+    ]
+    for one in search:
+        folder = made.new_trial(one.number, one.config, one.fingerprint)
+        _raw(folder, one.outcome)
+    first = [run(100.2, wrong=[20], gate=judged(63)), run(110.3, wrong=[20, 41], gate=judged(62))]
+    later = [run(rate) for rate in (111.0, 99.5, 110.6, 100.4)]
+    for number, (arm, launched) in enumerate(zip("ABBABA", first + later, strict=True)):
+        _raw(made.new_launch(number, "A" if arm == "A" else "B", 1), launched)
+    if finished:
+        made.finish(ENDED)
+    return made
+
+
+def _raw(folder: Path, outcome: outcomes.Outcome | None) -> None:
+    """Leave in a folder what a trial leaves; a crash has no requests and no answers."""
+    for name in RAW if isinstance(outcome, Measured) else RAW[:2]:
+        (folder / name).write_text(f"{name} of {folder.name}\n", encoding="utf-8")
+    if outcome is not None:
+        outcomes.write(folder / "outcome.json", outcome)

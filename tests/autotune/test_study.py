@@ -1,0 +1,157 @@
+"""The loop of a study over outcomes told beforehand: a dispatcher that runs nothing stands in for the machine."""
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
+from pathlib import Path
+
+import pytest
+
+from autotune.events import Event, SearchEnded, StudyEnded, TrialEnded
+from autotune.folder import StudyFolder, study_folder
+from autotune.study import BaselineFailed, KeepsLosing, run
+from search_spaces import SearchSpace
+from tests.autotune.studies import LOST, MEMORY, settings
+from tests.support import measured
+from trials.outcome import Infeasible, Lost, Outcome
+from trials.plan import Plan
+
+STUCK = Infeasible(failure="stuck", reason="no token", seconds={})
+BASE, GOOD = measured(100.0, 100.0), measured(90.0, 90.0)
+
+
+class Told:
+    """Gives each trial the next outcome of a list, and keeps what was asked for."""
+
+    slots = 1
+
+    def __init__(self, outcomes: Iterable[Outcome]) -> None:
+        """Begin the list; it must be long enough."""
+        self._outcomes = iter(outcomes)
+        self.plans: list[Plan] = []
+
+    def submit(self, plan: Plan) -> "Future[Outcome]":
+        """Return what is next."""
+        self.plans.append(plan)
+        future: Future[Outcome] = Future()
+        future.set_result(next(self._outcomes))
+        return future
+
+    @property
+    def fingerprints(self) -> list[str]:
+        """Of the configs that were asked for, in order."""
+        return [plan.recipe.fingerprint for plan in self.plans]
+
+
+@pytest.fixture
+def begun(tmp_path: Path, small: SearchSpace) -> StudyFolder:
+    """Return the folder of a study of four trials that has just begun."""
+    folder = study_folder(tmp_path / "studies", "one")
+    folder.begin(settings(tmp_path), small, {"host": "a host"})
+    return folder
+
+
+def searched(folder: StudyFolder, outcomes: Iterable[Outcome]) -> tuple[Told, list[Event]]:
+    """Run a study to the end of its search."""
+    told, seen = Told(outcomes), []
+    for event in run(folder, told):
+        seen.append(event)
+        if isinstance(event, SearchEnded):
+            break
+    return told, seen
+
+
+def until(events: Iterator[Event], error: type[Exception], match: str) -> list[Event]:
+    """Return what happened until a study ended with this error."""
+    seen: list[Event] = []
+    with pytest.raises(error, match=match):
+        seen.extend(events)
+    return seen
+
+
+def test_a_study_ends_when_its_budget_is_spent(begun: StudyFolder) -> None:
+    told = Told([BASE, GOOD, GOOD, MEMORY, GOOD])
+    events = list(run(begun, told))
+    assert SearchEnded("the budget is spent") in events
+    assert isinstance(events[-1], StudyEnded)
+    assert len(set(told.fingerprints)) == 5
+
+
+def test_a_stuck_config_is_run_a_second_time_in_a_folder_of_its_own_and_that_counts(begun: StudyFolder) -> None:
+    told, events = searched(begun, [BASE, STUCK, GOOD, GOOD, GOOD])
+    assert told.fingerprints[1] == told.fingerprints[2]
+    assert told.plans[1].folder != told.plans[2].folder
+    outcomes = [event.outcome for event in events if isinstance(event, TrialEnded)]
+    assert outcomes[1:3] == [STUCK, GOOD]
+
+
+def test_a_config_that_is_stuck_twice_is_not_run_again(begun: StudyFolder) -> None:
+    told, _ = searched(begun, [BASE, STUCK, STUCK, GOOD, GOOD])
+    assert told.fingerprints[1] == told.fingerprints[2]
+    assert len(set(told.fingerprints)) == 4
+
+
+def test_a_stuck_baseline_is_run_a_second_time_and_that_is_the_baseline(begun: StudyFolder) -> None:
+    told, events = searched(begun, [STUCK, BASE, GOOD, GOOD, GOOD, GOOD])
+    assert told.fingerprints[0] == told.fingerprints[1]
+    last = next(event for event in reversed(events) if isinstance(event, TrialEnded))
+    assert last.standings.baseline == pytest.approx(100.0)
+
+
+def test_a_baseline_that_is_stuck_twice_has_failed(begun: StudyFolder) -> None:
+    seen = until(run(begun, Told([STUCK, STUCK])), BaselineFailed, r"the baseline failed \(stuck\): no token")
+    assert sum(isinstance(event, TrialEnded) for event in seen) == 2
+
+
+def test_a_baseline_that_was_lost_too_often_gets_new_tries_when_the_study_goes_on(begun: StudyFolder) -> None:
+    until(run(begun, Told([LOST] * 3)), BaselineFailed, "the baseline was lost 3 times: node gone")
+    _, events = searched(begun, [BASE, GOOD, GOOD, GOOD, GOOD])
+    assert isinstance(events[-1], SearchEnded)
+
+
+def test_a_study_that_keeps_losing_its_trials_stops_and_says_how_to_go_on(begun: StudyFolder) -> None:
+    generous(begun)
+    told = Told([BASE, LOST, LOST, LOST, LOST, Lost(reason="disk full", seconds={})])
+    message = "5 trials in a row were lost, the last one because: disk full: mend that, then .*`autotune resume one`"
+    until(run(begun, told), KeepsLosing, message)
+    assert not begun.evidence_json.exists()
+
+
+def test_what_was_lost_in_a_long_row_is_run_when_the_study_goes_on(begun: StudyFolder) -> None:
+    generous(begun)
+    lost = Told([BASE, LOST, LOST, LOST, LOST, LOST])
+    until(run(begun, lost), KeepsLosing, "5 trials in a row")
+    told, events = searched(begun, itertools.repeat(GOOD, 20))
+    assert isinstance(events[-1], SearchEnded)
+    assert set(lost.fingerprints[1:]) <= set(told.fingerprints)
+    assert lost.fingerprints[0] not in told.fingerprints
+
+
+def test_a_loss_now_and_then_does_not_stop_a_study(begun: StudyFolder) -> None:
+    generous(begun)
+    _, events = searched(begun, itertools.chain([BASE], [LOST, LOST, GOOD] * 7))
+    assert isinstance(events[-1], SearchEnded)
+
+
+def test_a_config_that_got_stuck_before_the_study_was_left_is_run_again_afterwards(begun: StudyFolder) -> None:
+    first = Told([BASE, STUCK])
+    events = run(begun, first)
+    next(event for event in events if isinstance(event, TrialEnded) and event.outcome == STUCK)
+    events.close()  # type: ignore[attr-defined]  # the driver is gone
+    told, _ = searched(begun, [GOOD] * 4)
+    assert told.fingerprints[0] == first.fingerprints[1]
+
+
+def test_a_space_of_which_nothing_starts_ends_the_search(tmp_path: Path, loaded: Callable[[str], SearchSpace]) -> None:
+    folder = study_folder(tmp_path / "studies", "one")
+    space = loaded("baseline: {threads: 1}\nknobs: {threads: {flag: --threads, int: {low: 1, high: 100}}}\n")
+    folder.begin(settings(tmp_path), space, {"host": "a host"})
+    generous(folder)
+    _, events = searched(folder, itertools.chain([BASE], itertools.repeat(MEMORY, 10)))
+    assert SearchEnded("the first 10 configs all failed: is the space right?") in events
+
+
+def generous(folder: StudyFolder) -> None:
+    """Give a study that has begun 20 trials."""
+    text = folder.settings_file.read_text(encoding="utf-8")
+    folder.settings_file.write_text(text.replace('"trials": 4', '"trials": 20'), encoding="utf-8")
