@@ -113,6 +113,7 @@ def _run(folder: StudyFolder, settings: Settings, *, as_json: bool, require_win:
     with folder.locked(), showing(folder, as_json=as_json) as show:
         try:
             with DISPATCHERS[settings.dispatcher]() as dispatcher:
+                _interruptible()  # again: Ray has put its own handlers in, which abort
                 for event in run(folder, dispatcher):
                     show.event(event)
         except KeyboardInterrupt:

@@ -70,11 +70,14 @@ def test_stopping_what_does_not_run_says_so_and_is_no_error(
 
 
 @pytest.mark.timeout(180)
-def test_a_study_is_stopped_from_another_terminal_with_its_engine(autotune: Autotune, tmp_path: Path) -> None:
+@pytest.mark.parametrize("dispatcher", ["local", pytest.param("ray", marks=pytest.mark.ray)])
+def test_a_study_is_stopped_from_another_terminal_with_its_engine(
+    autotune: Autotune, tmp_path: Path, dispatcher: str
+) -> None:
     """The engine never becomes ready, so the study would wait for it."""
     knob = "serve: {args: [--never-listen]}\nbaseline: {pace: 1}\nknobs: {pace: {flag: --token-s, choice: [0, 1]}}\n"
     (tmp_path / "mine.yaml").write_text(FRAME.replace("ready_s: 10", "ready_s: 600") + knob)
-    command = [sys.executable, "-m", "autotune", "study", "mine.yaml", "--dispatcher", "local", "--json"]
+    command = [sys.executable, "-m", "autotune", "study", "mine.yaml", "--dispatcher", dispatcher, "--json"]
     environment = {**os.environ, "AUTOTUNE_LLAMA_SERVER": str(ENGINE)}
     with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as driver:
         started = tmp_path / "studies/mine/trials/0000/supervisor.json"
