@@ -39,7 +39,7 @@ LONG_PROMPT_TOKENS = 7000
 HOG = """
 import sys, time, torch
 free, _ = torch.cuda.mem_get_info()
-held = torch.empty(free - (300 << 20), dtype=torch.uint8, device="cuda")
+held = torch.empty(free - (8 << 20), dtype=torch.uint8, device="cuda")
 print("held", held.numel(), flush=True)
 time.sleep(300)
 """
@@ -326,7 +326,7 @@ FAULTS = (
     real("sigterm-under-load", drive="busy"),
     real("core-killed", "--enforce-eager", drive="orphaned"),
     real("memory-kv", "--kv-cache-memory-bytes", "{free-0}", "--enforce-eager"),
-    real("memory-graphs", "--kv-cache-memory-bytes", "{free-1200}"),
+    real("memory-graphs", "--kv-cache-memory-bytes", "{free-1600}"),
     shaped("shape-default"),
 )
 

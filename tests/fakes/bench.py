@@ -1,11 +1,12 @@
 """Studies on the fake engine through the real command line, each in a folder of its own that leaves nothing behind."""
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -172,7 +173,7 @@ class Bench:
         deadline = time.monotonic() + seconds
         while (rest := self.living()) and time.monotonic() < deadline:
             time.sleep(0.1)
-        return [_command(process) for process in rest]
+        return [command_of(process) for process in rest]
 
     def wait_for(self, path: str, *, saying: str = "", seconds: float = 60.0) -> None:
         """Wait until a file of the study is there and holds these words."""
@@ -182,12 +183,25 @@ class Bench:
             time.sleep(0.02)
 
 
+@contextlib.contextmanager
+def leaving_nothing(bench: Bench, *, within_s: float) -> Iterator[Bench]:
+    """Yield a bench; check after the block that all that came of it has ended in time, and end what has not."""
+    try:
+        yield bench
+    finally:
+        left = bench.left_after(within_s)
+        for process in bench.living():
+            process.kill()
+        assert left == []
+
+
 def serves(process: psutil.Process) -> bool:
     """Say whether a process is an engine or its supervisor."""
-    return any(name in _command(process) for name in OURS)
+    return any(name in command_of(process) for name in OURS)
 
 
-def _command(process: psutil.Process) -> str:
+def command_of(process: psutil.Process) -> str:
+    """Return a process's command line; nothing if it has just ended."""
     try:
         return " ".join(process.cmdline())
     except psutil.Error:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes.bench import STOP_S, Bench
+from tests.fakes.bench import STOP_S, Bench, leaving_nothing
 
 MARGIN_S = 20.0  # beyond an engine's grace: Ray's own processes, on a machine under load
 
@@ -13,9 +13,5 @@ MARGIN_S = 20.0  # beyond an engine's grace: Ray's own processes, on a machine u
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
     """Return a bench; after the test no process that came of it may be left."""
-    made = Bench(tmp_path)
-    yield made
-    left = made.left_after(STOP_S + MARGIN_S)
-    for process in made.living():
-        process.kill()
-    assert left == []
+    with leaving_nothing(Bench(tmp_path), within_s=STOP_S + MARGIN_S) as made:
+        yield made

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import psutil
 import pytest
 
-from tests.fakes.bench import STOP_S, Bench
+from tests.fakes.bench import STOP_S, Bench, command_of
 
 DONE, UNFIT = 0, 3
 SLOWER = {"slow": 0.02}
@@ -14,12 +14,12 @@ SLOWER = {"slow": 0.02}
 def slower_configs(bench: Bench, *seconds: float, flags: Sequence[str] = (), stop_s: float = STOP_S) -> None:
     """Write a space of a baseline and of slower configs, whose trials last long enough to be hit."""
     knobs = {"slow": {"flag": "--token-s", "choice": [0.01, *seconds]}}
-    bench.write_space(knobs, {"slow": 0.01}, flags=flags, workload={"window_s": 2}, deadlines={"stop_s": stop_s})
+    bench.write_space(knobs, {"slow": 0.01}, flags=flags, workload={"window_s": 1}, deadlines={"stop_s": stop_s})
 
 
 def of_this_bench(bench: Bench, command: str) -> psutil.Process:
     """Return the one process of the bench whose command line begins so."""
-    (found,) = (process for process in bench.living() if command in " ".join(process.cmdline()[:1]))
+    (found,) = (process for process in bench.living() if command in command_of(process).split(" ")[0])
     return found
 
 
@@ -43,7 +43,7 @@ def test_a_driver_that_is_killed_takes_its_engine_along_and_the_study_goes_on(be
 
 
 def test_an_engine_that_still_drains_is_waited_for_and_nothing_measured_beside_it(bench: Bench) -> None:
-    slower_configs(bench, 0.02, flags=("--drain", "8"), stop_s=20)
+    slower_configs(bench, 0.02, flags=("--drain", "6"), stop_s=20)
     driver = bench.start("study", "fake.yaml", "--trials", "0", "--dispatcher", "local")
     bench.wait_for("trials/0000/engine.log", saying="port")
     driver.kill()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.fakes.bench import Bench
+from tests.fakes.bench import Bench, leaving_nothing
 
 DONE = 0
 FAULTS = [
@@ -34,14 +34,13 @@ class Ran:
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ran]:
     """Run one study over every fault; the short deadlines are what `stalls` and `ignores-sigterm` wait for."""
-    bench = Bench(tmp_path_factory.mktemp("engines"))
-    bench.write_space(
-        {"fault": {"flag": "--fault", "choice": FAULTS}},
-        {"fault": "none"},
-        deadlines={"stop_s": 1, "request_s": 2},
-    )
-    yield Ran(bench, bench.run("study", "fake.yaml", "--dispatcher", "local"))
-    assert bench.left_after(10) == []
+    with leaving_nothing(Bench(tmp_path_factory.mktemp("engines")), within_s=10) as bench:
+        bench.write_space(
+            {"fault": {"flag": "--fault", "choice": FAULTS}},
+            {"fault": "none"},
+            deadlines={"stop_s": 1, "request_s": 2},
+        )
+        yield Ran(bench, bench.run("study", "fake.yaml", "--dispatcher", "local"))
 
 
 def test_the_study_ends_when_every_config_was_tried(ran: Ran) -> None:

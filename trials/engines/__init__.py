@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 
-from trials.engines import llamacpp
+from trials.engines import llamacpp, vllm
 from trials.engines.adapter import Engine, EngineNotFound, Failure, Kind, Pattern
 
 __all__ = ["ENGINES", "Engine", "EngineNotFound", "Failure", "Kind", "Pattern", "engine"]
 
-ENGINES: Mapping[str, Engine] = {"llamacpp": llamacpp.LlamaCpp()}
+ENGINES: Mapping[str, Engine] = {"llamacpp": llamacpp.LlamaCpp(), "vllm": vllm.Vllm()}
 
 
 def engine(name: str) -> Engine:
