@@ -12,7 +12,8 @@ demo: $(BIN)/.runtime  ## a real engine tuned end to end on this machine, minute
 
 test: check  ## everything that CI runs
 	$(BIN)/autotune fetch demo
-	$(BIN)/pytest
+	$(BIN)/pytest -m 'not engine' --numprocesses 2
+	$(BIN)/pytest -m engine  # one at a time: real engines want the cores
 
 check: install  ## what needs no engine: format, lint, types, layers
 	$(BIN)/ruff format --check

@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 import typer
 
 from autotune.cli.fetch import DataRoot
-from search_spaces import Recipe, SpaceError, load, load_recipe, names, parse_setting, resolve
+from autotune.folder import StudyFolder
+from search_spaces import Recipe, SpaceError, load, load_recipe, names, parse_setting, read, resolve
 from trials.data import data_root, locate, substitute
 from trials.engines import engine
 from trials.ports import HOST
@@ -44,19 +45,31 @@ def command(
         substitute(serve.args, files), model=recipe.target.model, host=HOST, port=port, data_root=root
     )
     if form == "shell":
-        typer.echo(script(argv, serve.env))
+        typer.echo(script(argv, serve.env), nl=False)
         return
     whole = {"env": serve.env, "argv": argv, "image": recipe.target.image, "layout": serve.layout}
     typer.echo(json.dumps({**whole, "config": recipe.config, "fingerprint": recipe.fingerprint}, indent=2))
 
 
 def _recipe(what: str, settings: list[str]) -> tuple[Recipe, Path]:
-    """Return a recipe and the folder of the space it came from; a recipe file carries the name of its space."""
+    """Return a recipe, and the folder in which its space's own files lie."""
     path = Path(what)
-    if path.name.startswith("recipe") and path.is_file():
-        if settings:
-            raise SpaceError(f"{what}: --set moves knobs of a space; a recipe has none")
-        recipe = load_recipe(path)
-        return recipe, load(recipe.space).folder
-    space = load(what)
-    return resolve(space, dict(parse_setting(space, setting) for setting in settings)), space.folder
+    if not (path.is_file() and _holds_a_recipe(path)):
+        space = load(what)
+        return resolve(space, dict(parse_setting(space, setting) for setting in settings)), space.folder
+    if settings:
+        raise SpaceError(f"{what}: --set moves knobs of a space; a recipe has none")
+    recipe = load_recipe(path)
+    return recipe, _space_folder(recipe, StudyFolder(path.parent))
+
+
+def _holds_a_recipe(path: Path) -> bool:
+    data = read(path)
+    return isinstance(data, dict) and "config" in data
+
+
+def _space_folder(recipe: Recipe, beside: StudyFolder) -> Path:
+    """Where a recipe's space is: its study knows; else a shipped one of that name; else beside the recipe."""
+    if beside.settings_file.is_file():
+        return beside.settings().space_folder
+    return load(recipe.space).folder if recipe.space in names() else beside.root.resolve()

@@ -6,7 +6,7 @@ import pytest
 
 from autotune import __version__
 from autotune.fetch import FETCHES
-from search_spaces import load
+from search_spaces import load, recipe_text, resolve
 from tests.conftest import ROOT, Autotune
 
 BAD_INPUT, UNFIT, EXISTS = 2, 3, 4
@@ -71,3 +71,19 @@ def test_a_study_that_exists_is_not_touched(autotune: Autotune, demo_engine: Pat
 def test_what_can_be_fetched_is_what_the_demo_space_asks_for() -> None:
     weights = load("demo").target.files["weights"]
     assert (weights.data, weights.sha256) == (FETCHES["demo"].target, FETCHES["demo"].target_sha256)
+
+
+@pytest.mark.engine
+def test_a_recipe_runs_beside_its_study_by_its_spaces_name_and_from_anywhere(
+    autotune: Autotune, demo_engine: Path, tmp_path: Path
+) -> None:
+    """A recipe that left its study finds a shipped space's files; its own name is no matter."""
+    recipe = resolve(load("demo"), {"threads": 1})
+    (tmp_path / "winner.yaml").write_text(recipe_text(recipe))
+    printed = autotune("command", "winner.yaml", cwd=tmp_path, AUTOTUNE_DATA=str(demo_engine))
+    assert printed.returncode == 0, printed.stderr
+    assert f"--lora {ROOT}/search_spaces/demo/adapter.gguf" in printed.stdout
+    assert "--threads 1 " in printed.stdout
+    moved = autotune("command", "winner.yaml", "--set", "threads=2", cwd=tmp_path)
+    assert moved.returncode == BAD_INPUT
+    assert "winner.yaml: --set moves knobs of a space; a recipe has none" in moved.stderr
