@@ -16,7 +16,7 @@ RESULTS = {
     "win": "Win: trial {number} is faster than the baseline, and passes its gate.",
     "loss": "The baseline stays: trial {number} looked faster in the search, fresh launches say that it is slower.",
     "tie": "Tie: the baseline stays. Trial {number} is within 2 % of it.",
-    "undecided": "Undecided: the baseline stays. Trial {number} may be faster; the launches made can't tell.",
+    "undecided": "Undecided: the baseline stays. The launches made can't tell whether trial {number} is faster.",
     "no candidate": "The baseline stays: no config that passed the gate looked faster and could be confirmed.",
 }
 
