@@ -4,9 +4,12 @@ import logging
 import os
 from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from threading import Event, Thread
 from typing import Protocol
 
+import psutil
 import ray
 from ray.exceptions import LocalRayletDiedError, RayError, RayTaskError
 
@@ -16,6 +19,8 @@ from trials.plan import Plan
 from trials.run import run
 
 MARGIN_S = 10.0  # beyond an engine's own grace, for a cancelled trial to come back
+SERVER = "gcs_server"  # the process of a Ray without which its drivers wait a minute and then exit without a word
+GONE = "Ray died on this machine: see /tmp/ray/session_latest/logs/{log}, then `autotune resume` the study"
 
 
 class ClusterLost(Exception):
@@ -51,6 +56,14 @@ class InProcess:
         return future
 
 
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """A trial that Ray has, and the future that tells of it."""
+
+    plan: Plan
+    settled: "Future[Outcome]"
+
+
 class OnRay:
     """Runs trials as Ray tasks, each on a node with the devices that its recipe asks for."""
 
@@ -59,25 +72,32 @@ class OnRay:
         self.slots = slots
         self._local = local
         self._run = ray.remote(run)
-        self._running: dict[ray.ObjectRef[Outcome], Plan] = {}
+        self._running: dict[ray.ObjectRef[Outcome], Submitted] = {}
 
     def submit(self, plan: Plan) -> "Future[Outcome]":
         """Start the trial on a worker."""
         gpus = max(serve.gpus for serve, _ in serves(plan.recipe)) if plan.recipe.target.hardware != "cpu" else 0
         task = self._run.options(num_cpus=1, num_gpus=gpus, max_retries=0, name=plan.folder.name)
         reference = task.remote(plan)
-        self._running[reference] = plan
-        settled: Future[Outcome] = Future()
-        reference.future().add_done_callback(lambda done: self._ended(reference, done, settled))
-        return settled
+        submitted = self._running[reference] = Submitted(plan, Future())
+        reference.future().add_done_callback(lambda done: self._ended(reference, done))
+        return submitted.settled
 
-    def _ended(self, reference: "ray.ObjectRef[Outcome]", done: "Future[Outcome]", settled: "Future[Outcome]") -> None:
-        del self._running[reference]
+    def _ended(self, reference: "ray.ObjectRef[Outcome]", done: "Future[Outcome]") -> None:
+        submitted = self._running.pop(reference, None)
+        if submitted is None:  # abandoned
+            return
         error = done.exception()
         if error is None:
-            settled.set_result(done.result())
+            submitted.settled.set_result(done.result())
         else:
-            _fail(settled, error, local=self._local)
+            _fail(submitted.settled, error, local=self._local)
+
+    def abandon(self, gone: ClusterLost) -> None:
+        """Fail the trials under way: nothing will be heard of them any more."""
+        while self._running:
+            _, submitted = self._running.popitem()
+            submitted.settled.set_exception(gone)
 
     def cancel(self) -> None:
         """Interrupt the trials under way and wait until their engines had the time to stop."""
@@ -85,7 +105,7 @@ class OnRay:
         for reference in running:
             ray.cancel(reference)
         if running:
-            grace_s = max(plan.deadlines.stop_s for plan in running.values()) + MARGIN_S
+            grace_s = max(submitted.plan.deadlines.stop_s for submitted in running.values()) + MARGIN_S
             ray.wait(list(running), num_returns=len(running), timeout=grace_s)
 
 
@@ -96,8 +116,7 @@ def _fail(settled: "Future[Outcome]", error: BaseException, *, local: bool) -> N
         cause.add_note(str(error))
         settled.set_exception(cause)
     elif local and isinstance(error, LocalRayletDiedError):
-        gone = "Ray died on this machine: see /tmp/ray/session_latest/logs/raylet.out, then `autotune resume` the study"
-        settled.set_exception(ClusterLost(gone))
+        settled.set_exception(ClusterLost(GONE.format(log="raylet.out")))
     elif isinstance(error, RayError):
         settled.set_result(Lost(reason=f"ray: {str(error).splitlines()[0]}", seconds={}))
     else:
@@ -127,9 +146,34 @@ def on_ray(address: str | None = None) -> Iterator[Dispatcher]:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         resources = ray.cluster_resources()  # type: ignore[no-untyped-call]
         slots = max(1, int(resources.get("GPU", 1)))
-    dispatcher = OnRay(slots, local=address is None)
+    dispatcher, closing = OnRay(slots, local=address is None), Event()
+    if address is None:
+        Thread(target=_outlive, args=(dispatcher, closing), daemon=True).start()
     try:
         yield dispatcher
     finally:
         dispatcher.cancel()
+        closing.set()
         ray.shutdown()
+
+
+def _outlive(dispatcher: OnRay, closing: Event) -> None:
+    """Wait until the server of our own Ray ends; if that was not asked for, end the rest of it and say so."""
+    processes = psutil.Process().children()
+    for process in processes:
+        if _name(process) == SERVER:
+            process.wait()
+    if closing.is_set():
+        return
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+    dispatcher.abandon(ClusterLost(GONE.format(log=f"{SERVER}.out")))
+
+
+def _name(process: psutil.Process) -> str:
+    """Return a process's name; one that has ended has none."""
+    try:
+        return process.name()
+    except psutil.NoSuchProcess:
+        return ""

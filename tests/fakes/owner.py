@@ -4,6 +4,7 @@ A process that serves an engine and then ends in the way it is told.
     owner.py FOLDER ENDING [ENGINE FLAGS...]     ENDING: return, raise, exit, hang
 """
 
+import signal
 import sys
 import time
 from pathlib import Path
@@ -36,4 +37,5 @@ def main(folder: str, ending: str, *args: str) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job is born deaf to it
     main(*sys.argv[1:])

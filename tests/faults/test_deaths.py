@@ -68,11 +68,12 @@ def test_a_worker_that_is_killed_costs_one_try(bench: Bench) -> None:
 
 
 @pytest.mark.ray
-def test_a_study_whose_ray_died_says_so_and_goes_on_in_another(bench: Bench) -> None:
+@pytest.mark.parametrize("process", ["raylet/raylet", "gcs/gcs_server"])
+def test_a_study_whose_ray_died_says_so_and_goes_on_in_another(bench: Bench, process: str) -> None:
     slower_configs(bench, 0.02, 0.03)
     driver = bench.start("study", "fake.yaml")
     bench.wait_for("trials/0001/supervisor.json")
-    of_this_bench(bench, "raylet/raylet").kill()
+    of_this_bench(bench, process).kill()
     assert driver.wait(120) == UNFIT, bench.said()
     assert "autotune: Ray died on this machine: " in bench.said()
     assert "Traceback" not in bench.said()
