@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from graphlib import CycleError
 from typing import TYPE_CHECKING, NamedTuple
 
-from search_spaces.effective import CONCURRENCY, activation_order, baseline_at, values_at
+from search_spaces.effective import CONCURRENCY, JUDGING, activation_order, baseline_at, values_at
 from search_spaces.errors import RuleBroken, nearest
 from search_spaces.expression import (
     Comparison,
     Expression,
+    Lookup,
     Name,
     Operation,
     Scalar,
@@ -21,12 +22,18 @@ from search_spaces.expression import (
 )
 from search_spaces.fields import as_text
 from search_spaces.knob import Dimension, Flag, JsonKey, Placement, Switch, Variable
+from search_spaces.workload import Trace
 
 if TYPE_CHECKING:
     from search_spaces.space import Override, SearchSpace
 
 FILE_REFERENCE = re.compile(r"\$\{([^}]*)\}")
 UNSAFE_ENV = re.compile(r"LD_.*|PYTHON.*|BASH_ENV")
+HARMLESS_ENV = ("PYTHONHASHSEED", "PYTHONNOUSERSITE")
+"""Of those that start with PYTHON, the ones that run nothing: a seed, and fewer places to import from."""
+
+
+RESERVED = {CONCURRENCY: "the concurrency of a point", JUDGING: "a launch of the gate's own"}
 
 
 class Fault(NamedTuple):
@@ -49,7 +56,7 @@ def unsafe_variables(variables: Iterable[tuple[str, str]]) -> list[Fault]:
     return [
         Fault(path, f"{name} may run other code in the engine; remove it, or trust this file")
         for path, name in variables
-        if UNSAFE_ENV.fullmatch(name)
+        if UNSAFE_ENV.fullmatch(name) and name not in HARMLESS_ENV
     ]
 
 
@@ -61,8 +68,8 @@ def _variables(space: "SearchSpace") -> Iterator[tuple[str, str]]:
 
 def _names(space: "SearchSpace") -> Iterator[Fault]:
     for name in (*space.knobs, *space.derived):
-        if name == CONCURRENCY:
-            yield Fault(f"knobs.{name}", "the name stands for the concurrency of a point; choose another")
+        if name in RESERVED:
+            yield Fault(f"knobs.{name}", f"the name stands for {RESERVED[name]}; choose another")
     for name in space.derived:
         if name in space.knobs:
             yield Fault(f"derived.{name}", "a knob has this name; choose another")
@@ -123,10 +130,13 @@ def _assigned(space: "SearchSpace", path: str, values: Mapping[str, Scalar]) -> 
 def _conditions(space: "SearchSpace") -> Iterator[Fault]:
     choosable = {*space.knobs, CONCURRENCY}
     every = {*choosable, *space.derived}
-    for section, placed in (("knobs", space.knobs), ("derived", space.derived)):
+    for section, placed, scope in (
+        ("knobs", space.knobs, choosable),
+        ("derived", space.derived, {*choosable, JUDGING}),
+    ):
         for key, value in placed.items():
             for name, condition in value.when.items():
-                yield from _condition(space, f"{section}.{key}.when.{name}", name, condition, choosable)
+                yield from _condition(space, f"{section}.{key}.when.{name}", name, condition, scope)
     for index, rule in enumerate(space.rules):
         scope = choosable if rule.imply else every
         for kind, conditions in (("forbid", rule.forbid), ("require", rule.require), ("when", rule.when)):
@@ -159,7 +169,7 @@ def _expression(path: str, value: Expression, scope: set[str]) -> Iterator[Fault
 
 
 def _literal(space: "SearchSpace", path: str, name: str, value: Expression) -> Iterator[Fault]:
-    if name in space.knobs and not isinstance(value, Name | Operation):
+    if name in space.knobs and not isinstance(value, Name | Operation | Lookup):
         yield from _assigned(space, path.rpartition(".")[0], {name: value})
 
 
@@ -168,6 +178,13 @@ def _derived(space: "SearchSpace") -> Iterator[Fault]:
     for name, derived in space.derived.items():
         yield from _expression(f"derived.{name}.value", derived.value, scope)
         scope.add(name)
+
+
+def _memory(space: "SearchSpace") -> Iterator[Fault]:
+    scope = {*space.knobs, *space.derived, CONCURRENCY}
+    for name, value in space.memory or ():
+        if isinstance(value, Name | Operation | Lookup):
+            yield from _expression(f"memory.{name}", value, scope)
 
 
 def _cycles(space: "SearchSpace") -> Iterator[Fault]:
@@ -251,6 +268,15 @@ def _weights(space: "SearchSpace") -> Iterator[Fault]:
             yield Fault(f"objective.weights.{concurrency}", f"not on the ladder {', '.join(map(str, ladder))}")
 
 
+def _load(space: "SearchSpace") -> Iterator[Fault]:
+    ladder = space.workload.concurrency
+    for concurrency in space.workload.window_sd:
+        if concurrency not in ladder:
+            yield Fault(f"workload.window_sd.{concurrency}", f"not on the ladder {', '.join(map(str, ladder))}")
+    if isinstance(space.workload.shape, Trace) and space.deadlines.load_s is None:
+        yield Fault("deadlines", "a trace lasts as long as its sessions; write load_s: seconds a point may take")
+
+
 CHECKS: tuple[Callable[["SearchSpace"], Iterator[Fault]], ...] = (
     _names,
     _baseline,
@@ -258,11 +284,13 @@ CHECKS: tuple[Callable[["SearchSpace"], Iterator[Fault]], ...] = (
     _overrides,
     _conditions,
     _derived,
+    _memory,
     _cycles,
     _places,
     _silent,
     _files,
     _weights,
+    _load,
 )
 
 

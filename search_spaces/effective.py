@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 CONCURRENCY = "concurrency"
 """The name under which conditions and expressions see the concurrency of the point."""
+JUDGING = "judging"
+"""The name under which the condition of a derived value sees whether the launch is the gate's own."""
 
 
 def activation_order(knobs: Mapping[str, Knob]) -> list[str]:
@@ -45,9 +47,14 @@ def baseline_at(space: "SearchSpace", concurrency: int) -> dict[str, Scalar]:
     return values
 
 
-def values_at(space: "SearchSpace", config: Mapping[str, Scalar], concurrency: int) -> dict[str, Scalar]:
+def values_at(
+    space: "SearchSpace", config: Mapping[str, Scalar], concurrency: int, *, judging: bool = False
+) -> dict[str, Scalar]:
     """
     Return the value of every knob and derived value of a complete config at one concurrency.
+
+    Args:
+        judging: Whether the gate is asked, where a space starts the engine otherwise for it.
 
     Raises:
         RuleBroken: The config breaks a rule here, or a value of it cannot be computed.
@@ -56,7 +63,7 @@ def values_at(space: "SearchSpace", config: Mapping[str, Scalar], concurrency: i
     base = baseline_at(space, concurrency)
     left = {name: base[name] if same(value, space.baseline[name]) else value for name, value in config.items()}
     values = _active(space, {CONCURRENCY: concurrency, **left}, base)
-    values = _active(space, _implied(space, values), base)
+    values = {**_active(space, _implied(space, values), base), JUDGING: judging}
     for name, derived in space.derived.items():
         with _naming(f"derived.{name}"):
             values[name] = evaluate(derived.value, values) if holds(derived.when, values) else UNSET
@@ -65,7 +72,7 @@ def values_at(space: "SearchSpace", config: Mapping[str, Scalar], concurrency: i
             kept = _kept(rule, values)
         if not kept:
             raise RuleBroken(rule.words, rule.because)
-    del values[CONCURRENCY]
+    del values[CONCURRENCY], values[JUDGING]
     return values
 
 

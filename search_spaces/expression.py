@@ -1,7 +1,8 @@
 """
 Arithmetic and conditions in a space file: parsed once, evaluated without `eval`.
 
-An expression is a scalar, `$name`, or one operator over a list: `{floor_div: [254, $tp]}`.
+An expression is a scalar, `$name`, or one operator over a list: `{floor_div: [254, $tp]}`. One operator is a table:
+`{lookup: [$drafts, [2, 2.51], [6, 3.75]]}`.
 A condition is a scalar (equals), a list (one of) or relations: `{ge: 2, le: $batch}`, all of which must hold.
 """
 
@@ -37,7 +38,15 @@ class Operation:
     operands: "tuple[Expression, ...]"
 
 
-Expression: TypeAlias = bool | int | float | str | Name | Operation
+@dataclass(frozen=True)
+class Lookup:
+    """A table: the value of the row whose key the subject equals, written `{lookup: [$kv, [auto, 2], [fp8, 1]]}`."""
+
+    subject: "Expression"
+    rows: "tuple[tuple[Scalar, Expression], ...]"
+
+
+Expression: TypeAlias = bool | int | float | str | Name | Operation | Lookup
 
 
 @dataclass(frozen=True)
@@ -73,7 +82,8 @@ VARIADIC: Mapping[str, Callable[[Sequence[Number]], Number]] = {
     "min": min,
     "max": max,
 }
-OPERATORS = (*BINARY, *VARIADIC)
+LOOKUP = "lookup"
+OPERATORS = (*BINARY, *VARIADIC, LOOKUP)
 ORDER: Mapping[str, Callable[[Number, Number], bool]] = {
     "lt": operator.lt,
     "le": operator.le,
@@ -119,7 +129,7 @@ def parse_expression(value: object) -> Expression:
     return scalar(value)
 
 
-def _parse_operation(value: Mapping[object, object]) -> Operation:
+def _parse_operation(value: Mapping[object, object]) -> Operation | Lookup:
     if len(value) != 1:
         raise ExpressionError(f"an expression has one operator, not {len(value)}")
     [(name, operands)] = value.items()
@@ -131,7 +141,27 @@ def _parse_operation(value: Mapping[object, object]) -> Operation:
         raise ExpressionError(f"{name} takes two operands, not {len(operands)}")
     if not operands:
         raise ExpressionError(f"{name} takes at least one operand")
+    if name == LOOKUP:
+        return _parse_lookup(operands)
     return Operation(str(name), tuple(parse_expression(operand) for operand in operands))
+
+
+def _parse_lookup(operands: Sequence[object]) -> Lookup:
+    subject, *written = operands
+    rows = tuple(_parse_row(row) for row in written)
+    keys = [key for key, _ in rows]
+    if twice := [key for at, key in enumerate(keys) if any(same(key, other) for other in keys[:at])]:
+        raise ExpressionError(f"{LOOKUP} has two rows for {expression_words(twice[0])}")
+    if not rows:
+        raise ExpressionError(f"{LOOKUP} takes what is looked up, then rows: [key, value]")
+    return Lookup(parse_expression(subject), rows)
+
+
+def _parse_row(row: object) -> tuple[Scalar, Expression]:
+    if not isinstance(row, list | tuple) or len(row) != 2:  # noqa: PLR2004 a pair
+        raise ExpressionError(f"a row of {LOOKUP} is [key, value], not {row!r}")
+    key, value = row
+    return scalar(key), parse_expression(value)
 
 
 def parse_condition(value: object) -> tuple[Comparison, ...]:
@@ -168,6 +198,8 @@ def plain(expression: Expression) -> object:
             return f"${name}"
         case Operation(name, operands):
             return {name: [plain(operand) for operand in operands]}
+        case Lookup(subject, rows):
+            return {LOOKUP: [plain(subject), *([key, plain(value)] for key, value in rows)]}
         case _:
             return expression
 
@@ -190,6 +222,10 @@ def references(expression: Expression) -> Iterator[str]:
         case Operation(_, operands):
             for operand in operands:
                 yield from references(operand)
+        case Lookup(subject, rows):
+            yield from references(subject)
+            for _, value in rows:
+                yield from references(value)
         case _:
             return
 
@@ -208,7 +244,7 @@ def evaluate(expression: Expression, values: Mapping[str, Scalar]) -> Scalar:
     Return the value of `expression` where each name has the given value.
 
     Raises:
-        ExpressionError: An unknown name, a division by zero, or arithmetic on a word.
+        ExpressionError: An unknown name, a division by zero, arithmetic on a word, or no row in a table.
 
     """
     match expression:
@@ -218,8 +254,18 @@ def evaluate(expression: Expression, values: Mapping[str, Scalar]) -> Scalar:
             raise ExpressionError(f"unknown name ${name}{nearest(name, values)}")
         case Operation(name, operands):
             return _compute(name, [_number(name, evaluate(operand, values)) for operand in operands])
+        case Lookup(subject, rows):
+            return evaluate(_row(evaluate(subject, values), rows), values)
         case _:
             return expression
+
+
+def _row(key: Scalar, rows: Sequence[tuple[Scalar, Expression]]) -> Expression:
+    for each, value in rows:
+        if same(each, key):
+            return value
+    known = ", ".join(expression_words(each) for each, _ in rows)
+    raise ExpressionError(f"{LOOKUP} has no row for {expression_words(key)}; it has {known}")
 
 
 def _compute(name: str, operands: Sequence[Number]) -> Number:
@@ -281,6 +327,9 @@ def expression_words(expression: Expression) -> str:
     match expression:
         case Operation(name, operands):
             return f"{name} [{', '.join(expression_words(operand) for operand in operands)}]"
+        case Lookup(subject, rows):
+            table = ", ".join(f"{expression_words(key)}: {expression_words(value)}" for key, value in rows)
+            return f"{LOOKUP} {expression_words(subject)} [{table}]"
         case bool():
             return str(expression).lower()
         case Name(name):

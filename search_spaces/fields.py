@@ -1,8 +1,18 @@
 """The types that space and recipe files are made of."""
 
-from typing import Annotated, TypeAlias
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    WithJsonSchema,
+    model_validator,
+)
 
 from search_spaces.expression import (
     OPERATORS,
@@ -64,6 +74,35 @@ class Frozen(BaseModel):
     """A mapping of a file: it never changes, and refuses a key it does not know."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, serialize_by_alias=True)
+
+
+def inside(path: str) -> str:
+    """Return a path that stays in its folder; raise ValueError for any other."""
+    pure = PurePosixPath(path)
+    if not path or pure.is_absolute() or ".." in pure.parts:
+        raise ValueError(f"{path!r} leaves its folder; write a relative path without '..'")
+    return path
+
+
+RelativePath = Annotated[str, AfterValidator(inside)]
+
+
+class File(Frozen):
+    """A file that a space names: under the data root, or beside the space file."""
+
+    data: RelativePath | None = None
+    space: RelativePath | None = None
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
+
+    @model_validator(mode="after")
+    def _one_root(self) -> Self:
+        if (self.data is None) == (self.space is None):
+            raise ValueError("a file is under data (the data root) or space (beside the space file): write one")
+        return self
+
+    def locate(self, *, data_root: Path, space_folder: Path) -> Path:
+        """Return where the file should be."""
+        return data_root / self.data if self.data is not None else space_folder / str(self.space)
 
 
 def as_text(value: Scalar) -> str:

@@ -1,26 +1,29 @@
 """Reads and writes every YAML file of ours; an error names the file, the key path and the nearest right name."""
 
 import re
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
 
 from search_spaces.check import unsafe_variables
 from search_spaces.errors import SpaceError, nearest
+from search_spaces.gate import Thresholds
+from search_spaces.hardware import Hardware
+from search_spaces.messages import explain
 from search_spaces.recipe import Recipe
 from search_spaces.space import SearchSpace
 
 SUFFIXES = (".yaml", ".yml")
-NOT_SPACES = ("hardware.yaml",)
+HARDWARE = "hardware.yaml"
+THRESHOLDS = "thresholds.yaml"
+NOT_SPACES = (HARDWARE, THRESHOLDS)
 FOUND = ("name", "folder")
 """Fields that say where a space was found: the file may not claim them."""
 
-Schema: TypeAlias = dict[str, Any]
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -87,7 +90,31 @@ def load(name_or_path: str | Path, *, trusted: bool = False) -> SearchSpace:
     if claimed := [key for key in FOUND if key in data]:
         raise SpaceError(f"{path.name}: {claimed[0]}: remove it; the file itself gives the space its name and folder")
     found = {"name": _stem(path), "folder": path.parent.resolve()}
-    return _validated(SearchSpace, {**data, **found}, path, trusted=trusted)
+    space = _validated(SearchSpace, {**_with_thresholds(data), **found}, path, trusted=trusted)
+    if space.memory is not None:
+        _known(path, space.target.hardware)
+    return space
+
+
+def hardware_of(name: str) -> Hardware:
+    """
+    Return what this kind of node has.
+
+    Raises:
+        SpaceError: It is not known.
+    """
+    path = Path(str(files("search_spaces"))) / HARDWARE
+    nodes = _mapping(path)
+    if name not in nodes:
+        raise SpaceError(f"{name}: unknown hardware{nearest(name, nodes)}")
+    entry = nodes[name]
+    return _validated(Hardware, entry if isinstance(entry, dict) else {}, path, trusted=True)
+
+
+def thresholds() -> Thresholds:
+    """Return the known thresholds of tasks and models."""
+    path = Path(str(files("search_spaces"))) / THRESHOLDS
+    return _validated(Thresholds, _mapping(path), path, trusted=True)
 
 
 def source(space: SearchSpace) -> str:
@@ -167,6 +194,14 @@ def _locate(name_or_path: str | Path) -> Path:
     return Path(str(files("search_spaces"))) / f"{written}.yaml"
 
 
+def _known(path: Path, hardware: str) -> None:
+    """Refuse a space whose memory is to be counted on a node that is not known."""
+    try:
+        hardware_of(hardware)
+    except SpaceError as error:
+        raise SpaceError(f"{path.name}: target.hardware: {error}; or leave memory out") from None
+
+
 def _stem(path: Path) -> str:
     return next((path.name.removesuffix(suffix) for suffix in SUFFIXES if path.name.endswith(suffix)), path.name)
 
@@ -178,60 +213,24 @@ def _mapping(path: Path) -> dict[str, object]:
     return data
 
 
+def _with_thresholds(data: Mapping[str, object]) -> dict[str, object]:
+    """Fill in the threshold that a gate leaves out, where it is known; what is misshapen is left for the check."""
+    target, gates, known = data.get("target"), data.get("gate"), thresholds()
+    model = str(target.get("model")) if isinstance(target, dict) else ""
+
+    def filled(gate: object) -> object:
+        if not isinstance(gate, dict) or "threshold" in gate:
+            return gate
+        least = known.of(str(gate.get("task")), model)
+        return gate if least is None else {**gate, "threshold": least}
+
+    if isinstance(gates, list):
+        return {**data, "gate": [filled(each) for each in gates]}
+    return {**data, "gate": filled(gates)} if gates else dict(data)
+
+
 def _validated(model: type[Model], data: Mapping[str, object], path: Path, *, trusted: bool) -> Model:
     try:
         return model.model_validate(data, context={"trusted": trusted})
     except ValidationError as error:
-        lines = [line for details in error.errors() for line in _lines(model, details)]
-        raise SpaceError("\n".join(f"{path.name}: {line}" for line in lines)) from error
-
-
-def _lines(model: type[BaseModel], error: ErrorDetails) -> Iterator[str]:
-    location = [part for part in error["loc"] if part != "[key]"]
-    context = error.get("ctx", {})
-    if error["type"] == "faults":
-        yield from (f"{fault.path}: {fault.message}" for fault in context["faults"])
-        return
-    match error["type"]:
-        case "extra_forbidden":
-            *location, key = location
-            message = f"unknown key {key!r}{nearest(str(key), _keys(model, location))}"
-        case "missing":
-            *location, key = location
-            message = f"missing key {key!r}"
-        case "value_error":
-            message = str(context["error"])
-        case "literal_error":
-            known = re.findall(r"'([^']*)'", str(context["expected"]))
-            message = f"{error['input']!r} is unknown{nearest(str(error['input']), known)}"
-        case _:
-            message = f"{error['input']!r}: {error['msg'][0].lower()}{error['msg'][1:]}"
-    yield f"{_dotted(location)}: {message}" if location else message
-
-
-def _dotted(location: Sequence[object]) -> str:
-    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
-    return "".join(parts).removeprefix(".")
-
-
-def _keys(model: type[BaseModel], location: Sequence[object]) -> list[str]:
-    whole = model.model_json_schema()
-    here = _objects(whole, whole)
-    for part in location:
-        here = [each for schema in here for below in _below(schema, part) for each in _objects(whole, below)]
-    return [key for schema in here for key in schema.get("properties", {})]
-
-
-def _objects(whole: Schema, schema: Schema) -> list[Schema]:
-    if "$ref" in schema:
-        return _objects(whole, whole["$defs"][schema["$ref"].rpartition("/")[2]])
-    if "anyOf" in schema:
-        return [each for option in schema["anyOf"] for each in _objects(whole, option)]
-    return [schema]
-
-
-def _below(schema: Schema, part: object) -> list[Schema]:
-    if part in schema.get("properties", {}):
-        return [schema["properties"][part]]
-    below = [schema.get("items"), schema.get("additionalProperties"), *schema.get("patternProperties", {}).values()]
-    return [each for each in below if isinstance(each, dict)]
+        raise SpaceError("\n".join(f"{path.name}: {line}" for line in explain(model, error))) from error

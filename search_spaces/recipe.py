@@ -7,12 +7,13 @@ from typing import Annotated
 
 from pydantic import Field
 
-from search_spaces.effective import baseline_at, values_at
+from search_spaces.effective import JUDGING, baseline_at, values_at
 from search_spaces.errors import SpaceError, nearest
 from search_spaces.expression import Scalar, same
 from search_spaces.fields import UNSET, Count, EnvName, Frozen, Value, as_text
 from search_spaces.knob import Dimension, Flag, JsonKey, LayoutName, Placed, Switch, Variable
-from search_spaces.space import Config, SearchSpace, Target, Workload
+from search_spaces.space import Config, SearchSpace, Target
+from search_spaces.workload import Workload
 
 
 class Serve(Frozen):
@@ -29,7 +30,13 @@ class Serve(Frozen):
 
 
 class Recipe(Frozen):
-    """Everything that is needed to serve, and to measure, one config; `overrides` holds the points that differ."""
+    """
+    Everything that is needed to serve, and to measure, one config.
+
+    Attributes:
+        overrides: The points at which the engine is started otherwise.
+        judged: Those at which the gate needs a launch of its own, and how that one is started.
+    """
 
     space: str
     target: Target
@@ -37,6 +44,7 @@ class Recipe(Frozen):
     config: dict[str, Value]
     serve: Serve
     overrides: dict[Annotated[int, Field(ge=1)], Serve] = Field(default_factory=dict)
+    judged: dict[Annotated[int, Field(ge=1)], Serve] = Field(default_factory=dict)
 
     def at(self, concurrency: int) -> Serve:
         """
@@ -51,10 +59,26 @@ class Recipe(Frozen):
             raise SpaceError(f"concurrency {concurrency} is not on the ladder; choose of {', '.join(map(str, ladder))}")
         return self.overrides.get(concurrency, self.serve)
 
+    def judged_at(self, concurrency: int) -> Serve:
+        """
+        Return how the engine is started for the gate's questions at this concurrency.
+
+        Raises:
+            SpaceError: The concurrency is not on the ladder.
+        """
+        measured = self.at(concurrency)
+        return self.judged.get(concurrency, measured)
+
+    def as_judged(self) -> "Recipe":
+        """Return the recipe that the gate's questions are asked of."""
+        own = {concurrency: self.judged_at(concurrency) for concurrency in self.workload.concurrency}
+        return self.model_copy(update={"overrides": own, "judged": {}})
+
     @property
     def fingerprint(self) -> str:
-        """The sha256 of what is run and measured; equal for configs that come to the same."""
-        told = self.model_dump(mode="json", include={"target", "serve", "overrides", "workload"})
+        """The sha256 of what is run and measured, whoever launches it; equal for configs that come to the same."""
+        parts = {"target", "serve", "overrides", "workload"} | ({"judged"} if self.judged else set())
+        told = self.model_dump(mode="json", include=parts, exclude={"target": {"launcher"}})
         canonical = json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(canonical.encode("ascii")).hexdigest()
 
@@ -79,6 +103,7 @@ def resolve(space: SearchSpace, config: Mapping[str, Scalar]) -> Recipe:
         config=_effective(space, chosen, points),
         serve=first,
         overrides={concurrency: serve for concurrency, serve in serves.items() if serve != first},
+        judged=_judged(space, chosen, serves),
     )
 
 
@@ -121,6 +146,14 @@ def parse_setting(space: SearchSpace, text: str) -> tuple[str, Scalar]:
         return name, space.knobs[name].domain.read(value)
     except ValueError as error:
         raise SpaceError(f"{name}: {error}") from None
+
+
+def _judged(space: SearchSpace, chosen: Config, serves: Mapping[int, Serve]) -> dict[int, Serve]:
+    """Return the launches of the gate that are not those that were measured."""
+    if not any(JUDGING in derived.when for derived in space.derived.values()):
+        return {}
+    judged = {point: _serve(space, values_at(space, chosen, point, judging=True)) for point in serves}
+    return {point: serve for point, serve in judged.items() if serve != serves[point]}
 
 
 def _complete(space: SearchSpace, config: Mapping[str, Scalar]) -> Config:

@@ -5,10 +5,10 @@ Everything here is frozen and does no I/O; the JSON Schema of space files comes 
 """
 
 import math
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, ValidationInfo, model_validator
+from pydantic import Field, ValidationInfo, model_validator
 from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError
 
@@ -18,72 +18,39 @@ from search_spaces.fields import (
     Condition,
     Count,
     EnvName,
+    File,
     Formula,
     Frozen,
     KnobName,
-    NonNegative,
     Positive,
-    Share,
     Value,
 )
+from search_spaces.gate import Gates
 from search_spaces.knob import Derived, Knob
+from search_spaces.workload import Workload
 
 Config = dict[str, Scalar]
 """A value for every knob."""
 
-
-def _inside(path: str) -> str:
-    pure = PurePosixPath(path)
-    if not path or pure.is_absolute() or ".." in pure.parts:
-        raise ValueError(f"{path!r} leaves its folder; write a relative path without '..'")
-    return path
-
-
-RelativePath = Annotated[str, AfterValidator(_inside)]
-
-
-class File(Frozen):
-    """A file that the engine reads: under the data root, or beside the space file."""
-
-    data: RelativePath | None = None
-    space: RelativePath | None = None
-    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
-
-    @model_validator(mode="after")
-    def _one_root(self) -> Self:
-        if (self.data is None) == (self.space is None):
-            raise ValueError("a file is under data (the data root) or space (beside the space file): write one")
-        return self
-
-    def locate(self, *, data_root: Path, space_folder: Path) -> Path:
-        """Return where the file should be."""
-        return data_root / self.data if self.data is not None else space_folder / str(self.space)
+WARMUP_RUNS = 5
+MEASURED_RUNS = 2
+"""The most runs of a point: it is measured when it is warm or won't get warmer, and once more when that was invalid."""
 
 
 class Target(Frozen):
-    """What is served, by which engine, on what."""
+    """What is served, by which engine, on what; any launcher but `process` runs the engine of the image."""
 
     engine: str
     model: str
     image: str | None = None
+    launcher: Literal["process", "docker", "podman", "apptainer"] = "process"
     hardware: str
     files: dict[KnobName, File] = Field(default_factory=dict)
 
-
-class Workload(Frozen):
-    """The load: token lengths, and the ladder of concurrencies at which it is measured."""
-
-    input_tokens: Count
-    output_tokens: Annotated[int, Field(strict=True, ge=2)]  # with one there is no time per output token
-    concurrency: Annotated[tuple[Count, ...], Field(min_length=1)]
-    warmup_s: NonNegative
-    window_s: Positive
-    windows: Count = 1
-
     @model_validator(mode="after")
-    def _unique(self) -> Self:
-        if len(set(self.concurrency)) != len(self.concurrency):
-            raise ValueError("a concurrency is listed twice")
+    def _image_to_launch(self) -> Self:
+        if self.launcher != "process" and not self.image:
+            raise ValueError(f"{self.launcher} needs an image: write image, or launcher: process")
         return self
 
 
@@ -139,29 +106,35 @@ class Rule(Frozen):
         return f"{stated} when {words(self.when)}" if self.when else stated
 
 
-class Questions(Frozen):
-    """How many questions the gate may ask."""
+class Memory(Frozen):
+    """
+    What one GPU must hold before the engine can serve anything; what is not known is left out, never guessed.
 
-    search: Count
-    confirm: Count
+    Attributes:
+        weights_gb: Of the whole checkpoint, 10^9 bytes.
+        gpus: That the weights are divided over.
+        share: Of a GPU's memory that all of this must fit in, as the engine is told.
+        activation_bytes: On one GPU, of one step.
+        kv_bytes_per_token: On one GPU.
+        kv_tokens: That the KV cache must hold for the engine to start: its longest sequence.
+    """
+
+    weights_gb: Positive
+    gpus: Formula
+    share: Formula
+    activation_bytes: Formula = 0
+    kv_bytes_per_token: Formula = 0
+    kv_tokens: Formula = 0
+    source: str
 
 
-class GateSettings(Frozen):
-    """What must not get worse: a task, and the score that every filter must reach."""
-
-    task: str
-    threshold: Share
-    filters: Annotated[tuple[str, ...], Field(min_length=1)]
-    questions: Questions
-    smell: Count
-    concurrency: Count
-    max_tokens: Count
+Metric = Literal["total_tok_per_s_per_gpu", "output_tok_per_s_per_gpu"]
 
 
 class Objective(Frozen):
     """What is maximised: the geometric mean of `metric` over the ladder, weighted by concurrency."""
 
-    metric: Literal["total_tok_per_s_per_gpu", "output_tok_per_s_per_gpu"] = "total_tok_per_s_per_gpu"
+    metric: Metric = "total_tok_per_s_per_gpu"
     weights: dict[int, Positive] = Field(default_factory=dict)
 
 
@@ -195,9 +168,10 @@ class Deadlines(Frozen):
         """Return the seconds that one point of the ladder may take."""
         if self.load_s is not None:
             return self.load_s
-        lasting_s = workload.warmup_s + workload.windows * workload.window_s
-        # beyond its own time: a warm-up waits for one request, a window for three (one over its edge), the end for one
-        return lasting_s + (2 + 3 * workload.windows) * self.request_s
+        waves = WARMUP_RUNS * workload.warmup_waves + MEASURED_RUNS * workload.waves
+        # a slot that takes its share of each run as slowly as it may; the last request of a run may begin a wave late
+        asked_s = (waves + WARMUP_RUNS + MEASURED_RUNS) * self.request_s
+        return asked_s + waves * max(workload.concurrency) / (workload.request_rate or math.inf)
 
     def judge(self, *, questions: int, concurrency: int) -> float:
         """Return the seconds that so many questions of the gate may take."""
@@ -219,7 +193,8 @@ class SearchSpace(Frozen):
     knobs: Annotated[dict[KnobName, Knob], Field(min_length=1)]
     derived: dict[KnobName, Derived] = Field(default_factory=dict)
     rules: tuple[Rule, ...] = ()
-    gate: GateSettings
+    memory: Memory | None = None
+    gates: Gates = Field(alias="gate")
     objective: Objective = Objective()
     budget: Budget
     deadlines: Deadlines

@@ -21,8 +21,6 @@ def data() -> Data:
             "input_tokens": 8,
             "output_tokens": 8,
             "concurrency": [1, 4],
-            "warmup_s": 0,
-            "window_s": 1,
         },
         "serve": {"args": ["--model", "${weights}", "--ctx-size", 4096], "env": {}},
         "baseline": {"threads": 2, "cache": "f16", "unified": False},

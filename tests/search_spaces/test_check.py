@@ -9,6 +9,7 @@ from search_spaces import SearchSpace
 
 Data = dict[str, Any]
 Refusal = Callable[[Data], list[str]]
+Loaded = Callable[[Data], SearchSpace]
 CHEAP = "it is cheap"
 
 
@@ -148,6 +149,24 @@ def test_a_variable_that_may_run_other_code_is_refused(data: Data, refusal: Refu
         f"small.yaml: serve.env.{name}: {name} may run other code in the engine; remove it, or trust this file",
         f"small.yaml: derived.a.env: {name} may run other code in the engine; remove it, or trust this file",
     ]
+
+
+def test_a_variable_of_pythons_that_runs_nothing_may_be_set(data: Data, loaded: Loaded) -> None:
+    data["serve"]["env"] = {"PYTHONHASHSEED": 0, "PYTHONNOUSERSITE": 1}
+    assert loaded(data).serve.env == {"PYTHONHASHSEED": 0, "PYTHONNOUSERSITE": 1}
+
+
+def test_only_a_derived_value_may_ask_whether_the_gate_is_asked(data: Data, loaded: Loaded, refusal: Refusal) -> None:
+    data["derived"] = {"forced": {"flag": "--forced", "value": 1, "when": {"judging": False}}}
+    assert loaded(data).derived["forced"].when
+    data["knobs"]["threads"]["when"] = {"judging": False}
+    [message] = refusal(data)
+    assert message.startswith("small.yaml: knobs.threads.when.judging: unknown knob")
+
+
+def test_the_sizes_of_memory_refer_to_what_is_there(data: Data, refusal: Refusal) -> None:
+    data["memory"] = {"weights_gb": 1, "gpus": "$thread", "share": {"mul": [0.1, "$threads"]}, "source": "a card"}
+    assert refusal(data) == ["small.yaml: memory.gpus: unknown name $thread; did you mean 'threads'?"]
 
 
 def test_knobs_that_switch_each_other_are_refused(data: Data, refusal: Refusal) -> None:

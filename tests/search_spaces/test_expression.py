@@ -32,6 +32,10 @@ from search_spaces.expression import (
         ({"max": [512, "$concurrency"]}, 512),
         ({"round_down": [250, 16]}, 240),
         ({"round_down": [{"floor_div": [1000, 3]}, 64]}, 320),
+        ({"lookup": ["$tp", [4, 1], [8, 2.5]]}, 2.5),
+        ({"lookup": ["$tp", [8.0, "$concurrency"], [True, 0]]}, 64),
+        ({"lookup": [True, [1, "one"], [True, "true"]]}, "true"),
+        ({"mul": [3, {"lookup": ["word", ["word", {"add": ["$tp", 1]}]]}]}, 27),
         ("$tp", 8),
         ("word", "word"),
         (True, True),
@@ -52,6 +56,8 @@ def test_an_expression_has_the_value_of_its_arithmetic(written: object, value: S
         ("$tpp", "unknown name $tpp; did you mean 'tp'?"),
         ({"mul": [2, "$word"]}, "mul needs numbers, not 'unset'"),
         ({"mul": [2, True]}, "mul needs numbers, not True"),
+        ({"lookup": ["$tp", [4, 1], [True, 2]]}, "lookup has no row for 8; it has 4, true"),
+        ({"lookup": ["$tp", [8, "$tpp"]]}, "unknown name $tpp; did you mean 'tp'?"),
     ],
 )
 def test_an_expression_without_a_value_says_why(written: object, message: str) -> None:
@@ -68,6 +74,11 @@ def test_an_expression_without_a_value_says_why(written: object, message: str) -
         ({"div": [1, 2, 3]}, "div takes two operands, not 3"),
         ({"max": []}, "max takes at least one operand"),
         ({"max": 3}, "max takes a list of operands"),
+        ({"lookup": ["$tp"]}, "lookup takes what is looked up, then rows: [key, value]"),
+        ({"lookup": ["$tp", {"8": 1}]}, "a row of lookup is [key, value], not {'8': 1}"),
+        ({"lookup": ["$tp", [8, 1, 2]]}, "a row of lookup is [key, value], not [8, 1, 2]"),
+        ({"lookup": ["$tp", [0, 1], [8, 2], [0.0, 3]]}, "lookup has two rows for 0.0"),
+        ({"lookup": ["$tp", [[8], 1]]}, "[8] is no value; write a number, a word, true or false"),
         ("$", "'$' is no reference; write $name"),
         ("${weights}", "'${weights}' is no reference; write $name"),
         (None, "null is no value; write a number, a word, true or false"),
@@ -84,6 +95,8 @@ def test_what_is_no_expression_is_refused(written: object, message: str) -> None
 def test_the_names_of_an_expression_are_found_at_every_depth() -> None:
     expression = parse_expression({"max": [1, {"mul": ["$seqs", {"add": [1, "$drafts"]}]}]})
     assert list(references(expression)) == ["seqs", "drafts"]
+    table = parse_expression({"lookup": ["$kv", ["auto", {"mul": ["$tp", 2]}], ["fp8", "$seqs"]]})
+    assert list(references(table)) == ["kv", "tp", "seqs"]
 
 
 @pytest.mark.parametrize(
@@ -139,7 +152,10 @@ def test_what_is_no_condition_is_refused(written: object, message: str) -> None:
     assert str(caught.value) == message
 
 
-@pytest.mark.parametrize("written", [3, "word", False, "$tp", {"floor_div": [254, "$tp"]}])
+@pytest.mark.parametrize(
+    "written",
+    [3, "word", False, "$tp", {"floor_div": [254, "$tp"]}, {"lookup": ["$a", [1, {"mul": [2, "$b"]}], ["x", 3]]}],
+)
 def test_an_expression_is_written_as_it_was_read(written: object) -> None:
     assert plain(parse_expression(written)) == written
 
@@ -154,3 +170,6 @@ def test_conditions_are_said_in_words() -> None:
     assert words(conditions) == "flash is off and cache is q8_0 or q4_0"
     assert words({"a": parse_condition({"ne": True, "le": "$b"})}) == "a is not true and a <= $b"
     assert expression_words(parse_expression({"floor_div": [254, "$tp"]})) == "floor_div [254, $tp]"
+    assert (
+        expression_words(parse_expression({"lookup": ["$a", [True, 2], ["x", "$b"]]})) == "lookup $a [true: 2, x: $b]"
+    )

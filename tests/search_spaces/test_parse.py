@@ -172,7 +172,7 @@ def test_keys_keep_their_order() -> None:
         ((), "knob", "unknown key 'knob'; did you mean 'knobs'?"),
         (("knobs", "threads"), "flags", "knobs.threads: unknown key 'flags'; did you mean 'flag'?"),
         (("knobs", "threads", "int"), "max", "knobs.threads.int: unknown key 'max'; known: low, high, step, log"),
-        (("gate", "questions"), "serch", "gate.questions: unknown key 'serch'; did you mean 'search'?"),
+        (("gate", "questions"), "serch", "gate[0].questions: unknown key 'serch'; did you mean 'search'?"),
         (
             ("target", "files", "weights"),
             "sha",
@@ -203,7 +203,7 @@ def test_missing_keys_and_unknown_words_are_told_together(data: Data, refusal: C
     data["knobs"]["tp"] = {"layout": "pt", "choice": [1, 2]}
     assert refusal(data) == [
         "small.yaml: knobs.tp.layout: 'pt' is unknown; known: tp, pp, dp, ep",
-        "small.yaml: gate: missing key 'task'",
+        "small.yaml: gate[0]: missing key 'task'",
         "small.yaml: objective.metric: 'total_tok_per_s' is unknown; did you mean 'total_tok_per_s_per_gpu'?",
     ]
 
@@ -213,6 +213,18 @@ def test_a_file_does_not_say_where_it_was_found(data: Data, refusal: Callable[[D
     assert refusal({**data, key: "x"}) == [
         f"small.yaml: {key}: remove it; the file itself gives the space its name and folder"
     ]
+
+
+def test_memory_is_counted_on_known_hardware_only(data: Data, tmp_path: Path) -> None:
+    path = tmp_path / "small.yaml"
+    data["memory"] = {"weights_gb": 1, "gpus": "$threads", "share": 0.9, "source": "a card"}
+    dump(data, path)
+    assert load(path).memory is not None
+    dump({**data, "target": {**data["target"], "hardware": "mi355"}}, path)
+    with pytest.raises(SpaceError) as caught:
+        load(path)
+    wrong = "small.yaml: target.hardware: mi355: unknown hardware; did you mean 'mi355x'?; or leave memory out"
+    assert str(caught.value) == wrong
 
 
 def test_a_trusted_file_may_set_any_variable(data: Data, tmp_path: Path) -> None:

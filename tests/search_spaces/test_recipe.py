@@ -123,7 +123,7 @@ def test_the_fingerprint_is_of_what_runs_not_of_its_names(vllm_like: SearchSpace
     same = recipe.model_copy(update={"space": "other", "config": {}})
     assert same.fingerprint == recipe.fingerprint
     image = recipe.target.model_copy(update={"image": "another:1"})
-    workload = recipe.workload.model_copy(update={"window_s": 61.0})
+    workload = recipe.workload.model_copy(update={"waves": 21})
     changed = [recipe.model_copy(update=update) for update in ({"target": image}, {"workload": workload})]
     assert len({recipe.fingerprint, *(other.fingerprint for other in changed)}) == 3
     assert len(recipe.fingerprint) == 64
@@ -131,7 +131,7 @@ def test_the_fingerprint_is_of_what_runs_not_of_its_names(vllm_like: SearchSpace
 
 def test_the_fingerprint_of_a_recipe_does_not_change_between_versions(data: Data, loaded: Loaded) -> None:
     """A study finds its outcomes by it: changing how it is computed forgets every study."""
-    known = "839770ee51e515221fe721221cf927e716e2084c0fd1431fd797f3b05468cdb7"
+    known = "c5ff8624e72fb10e92f0d122e2783f573e5c27b3d6adebbbb30c9d89025cd5f7"
     assert resolve(loaded(data), {}).fingerprint == known
 
 
@@ -201,3 +201,21 @@ def test_a_recipe_survives_being_written_as_plain_data(vllm_like: SearchSpace) -
     plain = json.loads(json.dumps(recipe.model_dump(mode="json")))
     assert Recipe.model_validate(plain) == recipe
     assert Recipe.model_validate(plain).fingerprint == recipe.fingerprint
+
+
+def test_the_gate_may_need_a_launch_of_its_own(data: Data, loaded: Loaded) -> None:
+    data["derived"] = {"forced": {"flag": "--forced", "value": 0.75, "when": {"judging": False, "concurrency": 4}}}
+    recipe = resolve(loaded(data), {})
+    assert after(recipe.at(4), "--forced") == "0.75"
+    assert list(recipe.judged) == [4]
+    assert "--forced" not in recipe.judged_at(4).args
+    assert recipe.judged_at(1) == recipe.at(1)
+    with pytest.raises(SpaceError, match="concurrency 2 is not on the ladder"):
+        recipe.judged_at(2)
+    assert recipe.fingerprint != recipe.model_copy(update={"judged": {}}).fingerprint
+
+
+def test_mostly_the_gate_is_asked_where_the_load_was(vllm_like: SearchSpace) -> None:
+    recipe = resolve(vllm_like, {})
+    assert recipe.judged == {}
+    assert all(recipe.judged_at(point) == recipe.at(point) for point in recipe.workload.concurrency)

@@ -17,14 +17,14 @@ Data = dict[str, Any]
     [
         (("workload", "concurrency"), [], "workload.concurrency: []: tuple should have at least 1 item"),
         (("workload", "concurrency"), [1, 0], "workload.concurrency[1]: 0: input should be greater than or equal to 1"),
-        (("workload", "concurrency"), [4, 4], "workload: a concurrency is listed twice"),
         (("workload", "input_tokens"), "64", "workload.input_tokens: '64': input should be a valid integer"),
         (("workload", "windows"), True, "workload.windows: True: input should be a valid integer"),
-        (("gate", "threshold"), 1.5, "gate.threshold: 1.5: input should be less than or equal to 1"),
-        (("gate", "filters"), [], "gate.filters: []: tuple should have at least 1 item"),
+        (("gate", "threshold"), 1.5, "gate[0].threshold: 1.5: input should be less than or equal to 1"),
+        (("gate", "filters"), [], "gate[0].filters: []: tuple should have at least 1 item"),
         (("budget", "hours"), 0, "budget.hours: 0: input should be greater than 0"),
         (("deadlines", "ready"), 3, "deadlines: unknown key 'ready'; did you mean 'ready_s'?"),
         (("target", "model"), None, "target.model: None: input should be a valid string"),
+        (("target", "launcher"), "docker", "target: docker needs an image: write image, or launcher: process"),
         (("serve", "args"), [None], "serve.args[0]: null is no value; write a number, a word, true or false"),
     ],
 )
@@ -99,13 +99,19 @@ def test_a_space_survives_being_written_as_json(vllm_like: SearchSpace) -> None:
 
 def test_a_phase_without_a_deadline_of_its_own_gets_what_its_requests_may_take() -> None:
     deadlines = Deadlines(ready_s=10, stop_s=2, request_s=5)
-    load = Workload(input_tokens=8, output_tokens=8, concurrency=(1,), warmup_s=1, window_s=3, windows=2)
+    load = Workload(input_tokens=8, output_tokens=8, concurrency=(1, 4), waves=6, warmup_waves=3)
     assert deadlines.stall() == 5
-    assert deadlines.load(load) == 1 + 2 * 3 + (1 + 2 * 3 + 1) * 5
+    assert deadlines.load(load) == (5 * (3 + 1) + 2 * (6 + 1)) * 5
     assert deadlines.judge(questions=9, concurrency=4) == 3 * 5
+
+
+def test_what_arrives_at_a_rate_may_take_as_long_as_it_takes_to_arrive() -> None:
+    load = Workload(input_tokens=8, output_tokens=8, concurrency=(1, 4), waves=6, warmup_waves=3, request_rate=0.5)
+    arriving_s = (5 * 3 + 2 * 6) * 4 / 0.5
+    assert Deadlines(ready_s=10, stop_s=2, request_s=5).load(load) == (5 * 4 + 2 * 7) * 5 + arriving_s
 
 
 def test_a_phase_keeps_to_the_deadline_that_the_space_gives_it() -> None:
     deadlines = Deadlines(ready_s=10, stop_s=2, request_s=5, stall_s=1, load_s=70, judge_s=80)
-    load = Workload(input_tokens=8, output_tokens=8, concurrency=(1,), warmup_s=1, window_s=3)
+    load = Workload(input_tokens=8, output_tokens=8, concurrency=(1,))
     assert (deadlines.stall(), deadlines.load(load), deadlines.judge(questions=9, concurrency=4)) == (1, 70, 80)
