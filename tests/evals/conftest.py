@@ -16,7 +16,7 @@ SUMS = Path(evals.__file__).parent / "tasks" / "sums" / "test.jsonl"
 @pytest.fixture(scope="session")
 def sums() -> Exam:
     """Return the exam of the shipped task."""
-    return load("sums")
+    return load("sums", endpoint="completions")
 
 
 @pytest.fixture(scope="session")

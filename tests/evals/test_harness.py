@@ -12,7 +12,7 @@ import lm_eval.tasks
 import pytest
 
 import evals
-from evals.exam import Exam, TaskError
+from evals.exam import Exam, Message, TaskError
 from evals.harness import load
 
 SUMS = Path(evals.__file__).parent / "tasks" / "sums"
@@ -52,7 +52,7 @@ def test_the_demo_task_asks_every_question_once_and_greedily(sums: Exam, solutio
 
 def test_the_order_is_permuted_and_always_the_same(sums: Exam, solutions: Mapping[str, str]) -> None:
     assert [request.prompt for request in sums.questions] != list(solutions)
-    assert load("sums").questions == sums.questions
+    assert load("sums", endpoint="completions").questions == sums.questions
 
 
 @pytest.mark.parametrize(
@@ -71,18 +71,20 @@ def test_the_order_is_permuted_and_always_the_same(sums: Exam, solutions: Mappin
 def test_each_filter_marks_what_it_reads(
     sums: Exam, solutions: Mapping[str, str], ending: str, *, strict: bool, flexible: bool
 ) -> None:
-    answer = solutions[sums.questions[7].prompt].split("#### ")[1]
+    answer = solutions[str(sums.questions[7].prompt)].split("#### ")[1]
     assert sums.score(7, f"Let me see{ending.format(answer)}") == {"strict-match": strict, "flexible-extract": flexible}
 
 
 def test_commas_do_not_count(sums: Exam, solutions: Mapping[str, str]) -> None:
-    place = next(at for at, each in enumerate(sums.questions) if int(solutions[each.prompt].split("#### ")[1]) >= 1000)
-    answer = int(solutions[sums.questions[place].prompt].split("#### ")[1])
+    place = next(
+        at for at, each in enumerate(sums.questions) if int(solutions[str(each.prompt)].split("#### ")[1]) >= 1000
+    )
+    answer = int(solutions[str(sums.questions[place].prompt)].split("#### ")[1])
     assert sums.score(place, f"#### {answer:,}") == {"strict-match": True, "flexible-extract": True}
 
 
 def test_marks_are_plain_booleans_and_marking_leaves_no_trace(sums: Exam, solutions: Mapping[str, str]) -> None:
-    right = solutions[sums.questions[0].prompt]
+    right = solutions[str(sums.questions[0].prompt)]
     before = sums.score(0, right)
     sums.score(0, "#### -1")
     assert sums.score(0, right) == before
@@ -102,7 +104,7 @@ def test_the_identity_names_everything_that_makes_results_comparable(sums: Exam)
     assert (identity.task, identity.questions) == ("sums", 400)
     assert identity.evaluator.startswith("lm-eval 0.4")
     assert identity.task_sha256 == hashlib.sha256((SUMS / "sums.yaml").read_bytes()).hexdigest()
-    assert load("sums").identity == identity
+    assert load("sums", endpoint="completions").identity == identity
 
 
 def test_a_path_is_a_task_too_and_other_questions_are_another_exam(tmp_path: Path) -> None:
@@ -123,7 +125,7 @@ def test_another_expected_answer_is_another_exam(tmp_path: Path) -> None:
 
 def test_the_data_are_found_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sums: Exam) -> None:
     monkeypatch.chdir(tmp_path)
-    assert load("sums").questions == sums.questions
+    assert load("sums", endpoint="completions").questions == sums.questions
 
 
 def test_loading_writes_nothing_to_the_terminal_or_the_home(tmp_path: Path) -> None:
@@ -134,6 +136,44 @@ def test_loading_writes_nothing_to_the_terminal_or_the_home(tmp_path: Path) -> N
     )
     assert (done.stdout, done.stderr) == ("", "")
     assert not list(tmp_path.rglob("*.arrow"))
+
+
+def test_a_hub_out_of_reach_is_one_clear_error_too(tmp_path: Path) -> None:
+    """Not half a minute of its client's retries: nobody listens there."""
+    environment = os.environ | {"HF_HOME": str(tmp_path), "HF_ENDPOINT": "http://127.0.0.1:9"}
+    code = "from evals import harness\ntry: harness.load('gsm8k')\nexcept harness.TaskError as error: print(error)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True, timeout=20
+    )
+    assert done.stdout.startswith("task 'gsm8k': its data cannot be had (<urlopen error")
+
+
+def test_a_chat_asks_the_same_questions_as_messages(sums: Exam) -> None:
+    chat = load("sums", endpoint="chat")
+    assert [request.prompt for request in chat.questions] == [
+        (Message("user", str(request.prompt)),) for request in sums.questions
+    ]
+    assert (chat.identity.endpoint, sums.identity.endpoint) == ("chat", "completions")
+    assert chat.identity.questions_sha256 != sums.identity.questions_sha256
+
+
+def test_data_of_a_users_own_replace_those_of_the_task(tmp_path: Path) -> None:
+    write_task(tmp_path, rows=12)
+    exam = load("sums", data={"test": tmp_path / "test.jsonl"})
+    assert (exam.identity.task, len(exam.questions)) == ("sums", 12)
+
+
+def test_data_without_a_split_that_is_needed_are_refused(tmp_path: Path) -> None:
+    write_task(tmp_path)
+    with pytest.raises(TaskError, match="no data for its split 'train', the examples of the prompts; there is test"):
+        load("gsm8k", data={"test": tmp_path / "test.jsonl"})
+    with pytest.raises(TaskError, match="no data for its split 'test', the questions; there is tset"):
+        load("sums", data={"tset": tmp_path / "test.jsonl"})
+
+
+def test_data_that_are_not_there_are_named(tmp_path: Path) -> None:
+    with pytest.raises(TaskError, match=r"its data cannot be had \(.*none\.jsonl"):
+        load("sums", data={"test": tmp_path / "none.jsonl"})
 
 
 def test_a_data_set_out_of_reach_is_one_clear_error(tmp_path: Path) -> None:
@@ -191,12 +231,19 @@ def test_a_file_that_names_code_is_refused_and_the_code_not_run(tmp_path: Path) 
 
 
 @pytest.mark.skipif(not GSM8K.is_dir(), reason=f"needs GSM8K's files in {GSM8K}")
+def test_gsm8k_from_local_files_is_a_chat_of_eleven_messages() -> None:
+    exam = load("gsm8k", data={"train": GSM8K / "train_head.jsonl", "test": GSM8K / "test.jsonl"})
+    assert {len(request.prompt) for request in exam.questions} == {11}
+    assert len(exam.questions) == 1319
+
+
+@pytest.mark.skipif(not GSM8K.is_dir(), reason=f"needs GSM8K's files in {GSM8K}")
 def test_gsm8k_of_lm_eval_becomes_an_exam_with_five_shots(tmp_path: Path) -> None:
     """The prompts are those of lm-eval's own task; its sampler is consumed in order, so a part has the whole's."""
-    exam = load(str(write_gsm8k(tmp_path, documents=1319)), trust=True)
+    exam = load(str(write_gsm8k(tmp_path, documents=1319)), endpoint="completions", trust=True)
     assert (exam.identity.task, len(exam.questions)) == ("gsm8k", 1319)
     assert exam.filters == ("strict-match", "flexible-extract")
-    assert {request.prompt.count("Question: ") for request in exam.questions} == {6}
+    assert {str(request.prompt).count("Question: ") for request in exam.questions} == {6}
     assert exam.questions[0].until == ("Question:", "</s>", "<|im_end|>")
-    part = load(str(write_gsm8k(tmp_path, documents=50)), trust=True)
+    part = load(str(write_gsm8k(tmp_path, documents=50)), endpoint="completions", trust=True)
     assert {request.prompt for request in part.questions} < {request.prompt for request in exam.questions}
