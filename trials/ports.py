@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 HOST = "127.0.0.1"
 LOWEST, HIGHEST = 10_000, 65_535
 EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
@@ -67,6 +69,18 @@ def candidates(ephemeral: tuple[int, int], *, start: int = 0) -> list[int]:
     ports = max(below, above, key=len) or range(LOWEST, HIGHEST + 1)
     first = start * 64 % len(ports)
     return [*ports[first:], *ports[:first]]
+
+
+def listeners(port: int) -> set[int]:
+    """Return the pids that listen on a port; one whose process is another user's has none."""
+    return {
+        connection.pid
+        for connection in psutil.net_connections("tcp")
+        if connection.status == psutil.CONN_LISTEN
+        and connection.laddr
+        and connection.laddr.port == port
+        and connection.pid
+    }
 
 
 def _ephemeral() -> tuple[int, int]:

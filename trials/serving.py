@@ -12,18 +12,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-import psutil
-
 from trials import supervisor
 from trials.data import substitute
 from trials.engines import Failure, engine
 from trials.files import write_whole
+from trials.launchers import CLIENTS, LAUNCHERS, Job
+from trials.launchers.orphans import sweep
 from trials.load.client import RequestFailed, complete, reported_models
-from trials.ports import HOST, lease
+from trials.ports import HOST, lease, listeners
 from trials.supervisor import Ended, Spec, Started
 
 START_S = 60.0  # for the supervisor, a small program, on a machine under load
-MARGIN_S = supervisor.KILL_S + 20.0  # after the engine's own grace: SIGKILL, reaping, and the report
+MARGIN_S = 2 * supervisor.KILL_S + 20.0  # after the engine's own grace: SIGKILL, a slow daemon, and the report
 SETTLE_S = 1.0  # a dying engine drops its connections before it is gone
 POLL_S = 0.1
 LOG_TAIL_BYTES = 1 << 20
@@ -48,13 +48,15 @@ class Launch:
     Attributes:
         engine: A key of `trials.engines.ENGINES`.
         model: The id that the API must report.
-        args: The recipe's flags; `${name}` stands for a path of `files`.
+        args: The recipe's flags, those of its layout too; `${name}` stands for a path of `files`.
         env: Added to our own environment; None removes a name.
         data_root: Where fetched engines are.
         folder: The launch's own, for its log, its command and its supervisor's reports.
         ready_s: Seconds from the start until it must have answered a completion.
         stop_s: Seconds between SIGTERM and SIGKILL.
         request_s: Seconds that one request may take.
+        launcher: A key of `trials.launchers.LAUNCHERS`.
+        image: What the launcher runs it in; None for a bare process.
     """
 
     engine: str
@@ -67,6 +69,26 @@ class Launch:
     ready_s: float
     stop_s: float
     request_s: float
+    launcher: str = "process"
+    image: str | None = None
+
+    def spec(self, port: int, *, elsewhere: bool = False) -> Spec:
+        """
+        Return what the supervisor of this launch runs.
+
+        Args:
+            elsewhere: On another machine: name the engine's program by its plain name.
+
+        Raises:
+            EngineNotFound: The engine, or its launcher, is not on this machine.
+        """
+        how = LAUNCHERS[self.launcher]
+        place = None if how.contained or elsewhere else self.data_root
+        args = substitute(self.args, self.files)
+        argv = engine(self.engine).argv(args, model=self.model, host=HOST, port=port, data_root=place)
+        reads = tuple(path for path in (*self.files.values(), self.data_root) if path.exists())
+        folder = self.folder.absolute()
+        return how.spec(Job(argv=argv, env=self.env, image=self.image, reads=reads, folder=folder, stop_s=self.stop_s))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +99,7 @@ class Endpoint:
     Attributes:
         url: Without `/v1`.
         started: Its processes.
+        spec: What its supervisor runs.
     """
 
     url: str
@@ -84,7 +107,13 @@ class Endpoint:
     model: str
     launch: Launch
     started: Started
+    spec: Spec = field(repr=False)
     _supervisor: socket.socket = field(repr=False, compare=False)
+
+    def effective(self) -> Mapping[str, str] | None:
+        """Return what the engine has said so far that it runs, by name; None where it says nothing."""
+        log = (self.launch.folder / supervisor.LOG).read_text(encoding="utf-8", errors="replace")
+        return engine(self.launch.engine).effective(log)
 
     def failed(self, *, within_s: float = 0.0) -> Failure | None:
         """Return why the engine ended, as soon as it has; None if it still runs after `within_s` seconds."""
@@ -102,18 +131,19 @@ def serving(launch: Launch) -> Iterator[Endpoint]:
         EngineNotFound: The engine is not on this machine.
         FileExistsError: The folder holds another launch already.
     """
-    adapter = engine(launch.engine)
-    args = substitute(launch.args, launch.files)
+    if launch.launcher in CLIENTS and (trouble := sweep(launch.launcher, stop_s=launch.stop_s)):
+        raise EngineFailed(Failure("world", trouble))
     with lease() as leased:
         (port,) = leased.ports
-        argv = adapter.argv(args, model=launch.model, host=HOST, port=port, data_root=launch.data_root)
-        with _supervised(launch, argv, leased.fds) as (started, channel):
+        spec = launch.spec(port)
+        with _supervised(launch, spec, leased.fds) as (started, channel):
             endpoint = Endpoint(
                 url=f"http://{HOST}:{port}",
                 port=port,
                 model=launch.model,
                 launch=launch,
                 started=started,
+                spec=spec,
                 _supervisor=channel,
             )
             _wait_until_ready(endpoint)
@@ -133,12 +163,12 @@ def command(argv: Sequence[str], env: Mapping[str, str | None]) -> str:
 
 
 @contextlib.contextmanager
-def _supervised(launch: Launch, argv: list[str], leased: Sequence[int]) -> Iterator[tuple[Started, socket.socket]]:
-    """Run `argv` under a supervisor for the block; it hears of our end, and we of its, through a pair of sockets."""
+def _supervised(launch: Launch, spec: Spec, leased: Sequence[int]) -> Iterator[tuple[Started, socket.socket]]:
+    """Run `spec` under a supervisor for the block; it hears of our end, and we of its, through a pair of sockets."""
     ours, theirs = socket.socketpair()
     with ours:
         with theirs:
-            _spawn(launch, argv, owner_fd=theirs.fileno(), leased=leased)
+            _spawn(launch, spec, owner_fd=theirs.fileno(), leased=leased)
         try:
             yield _started(launch, ours), ours
         except BaseException as error:
@@ -149,18 +179,18 @@ def _supervised(launch: Launch, argv: list[str], leased: Sequence[int]) -> Itera
             raise EngineFailed(trouble)
 
 
-def _spawn(launch: Launch, argv: list[str], *, owner_fd: int, leased: Sequence[int]) -> None:
+def _spawn(launch: Launch, spec: Spec, *, owner_fd: int, leased: Sequence[int]) -> None:
     """Write down what will run and start the supervisor; it detaches, so that the program we wait for ends at once."""
     folder = launch.folder
     folder.mkdir(parents=True, exist_ok=True)
-    spec = folder / "spec.json"
-    if spec.exists():
+    path = folder / "spec.json"
+    if path.exists():
         raise FileExistsError(f"{folder} holds a launch already: give each launch a folder of its own")
     script = folder / "command.sh"
-    write_whole(script, command(argv, launch.env))
+    write_whole(script, command(spec.argv, spec.env))
     script.chmod(0o755)
-    write_whole(spec, json.dumps(asdict(Spec(argv, dict(launch.env), launch.stop_s)), indent=2) + "\n")
-    program = [sys.executable, "-P", supervisor.__file__, str(spec), str(owner_fd)]
+    write_whole(path, json.dumps(asdict(spec), indent=2) + "\n")
+    program = [sys.executable, "-P", supervisor.__file__, str(path), str(owner_fd)]
     with (folder / "supervisor.log").open("ab") as log:
         subprocess.run(
             program,
@@ -198,10 +228,9 @@ def _shortfall(endpoint: Endpoint, *, timeout_s: float) -> Failure | None:
     url, model = endpoint.url, endpoint.model
     if not _accepts(endpoint.port):
         return Failure("stuck", f"nothing listens at {url}")
-    listeners = _listeners(endpoint.port)
-    family = {process.pid for process in psutil.Process(endpoint.started.supervisor_pid).children(recursive=True)}
-    if not listeners & family:
-        who = ", ".join(f"process {pid}" for pid in sorted(listeners)) or "a process of somebody else"
+    pids = listeners(endpoint.port)
+    if not LAUNCHERS[endpoint.launch.launcher].owns(pids, endpoint.started, endpoint.spec):
+        who = ", ".join(f"process {pid}" for pid in sorted(pids)) or "a process of somebody else"
         return Failure("world", f"{url} belongs to {who}, not to the engine: end it, or keep it off this port")
     try:
         models = reported_models(url, timeout_s=timeout_s)
@@ -221,18 +250,6 @@ def _accepts(port: int) -> bool:
         return False
 
 
-def _listeners(port: int) -> set[int]:
-    """Return the pids that listen on a port; one whose process is another user's has none."""
-    return {
-        connection.pid
-        for connection in psutil.net_connections("tcp")
-        if connection.status == psutil.CONN_LISTEN
-        and connection.laddr
-        and connection.laddr.port == port
-        and connection.pid
-    }
-
-
 def _stop(launch: Launch, channel: socket.socket) -> Failure | None:
     """Stop the engine and wait until its supervisor has ended; return what is then still there."""
     channel.shutdown(socket.SHUT_WR)
@@ -247,7 +264,7 @@ def _stop(launch: Launch, channel: socket.socket) -> Failure | None:
         return _why(launch)
     if ended.left:
         return Failure("world", f"SIGKILL does not end processes {', '.join(map(str, ended.left))}: look at the driver")
-    return None
+    return Failure("world", f"a container may be left: {ended.trouble}") if ended.trouble else None
 
 
 def _why(launch: Launch) -> Failure:
@@ -259,7 +276,10 @@ def _why(launch: Launch) -> Failure:
         return Failure("world", ended.error)
     if ended.stopped:
         return Failure("world", "stopped from outside: its supervisor was sent a signal")
-    failure = engine(launch.engine).explain(_log_tail(launch.folder / supervisor.LOG), ended.returncode)
+    log = _log_tail(launch.folder / supervisor.LOG)
+    if failure := LAUNCHERS[launch.launcher].why(ended, log):
+        return failure
+    failure = engine(launch.engine).explain(log, ended.returncode)
     if ended.returncode == 0 and ended.killed:
         left = f"{len(ended.killed)} process{'es' if len(ended.killed) > 1 else ''}"
         return Failure(

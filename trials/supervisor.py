@@ -5,11 +5,15 @@ A program, `python supervisor.py SPEC.json OWNER_FD`. It makes itself nobody's c
 owner's children reaches it, and learns of the owner's end by end-of-file on OWNER_FD, one end of a socket pair; the
 owner learns of its end by the same. It stands alone (the standard library and psutil) so that it stays small and keeps
 working whatever the rest of the package imports. Every other descriptor it inherits, it holds until it ends.
+
+An engine in a container is no descendant of ours: SPEC.json then says how to ask about it, stop it and remove it. While
+we live we hold a lock on SPEC.json, so that a container whose lock is free is known to have lost its supervisor.
 """
 
 import contextlib
 import ctypes
 import dataclasses
+import fcntl
 import json
 import os
 import select
@@ -18,7 +22,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,6 +31,9 @@ import psutil
 
 LOG, STARTED, ENDED = "engine.log", "supervisor.json", "exit.json"
 KILL_S = 60.0  # a process in a driver call, or with much pinned memory, takes long to die, or does not
+COMMAND_S = 30.0  # for a command to a container's daemon
+NO_CONTAINER = "no such container"  # docker and podman
+LAST_WORDS_S = 5.0  # of a container, until its client has passed them on
 POLL_S = 0.02
 STOPPING = frozenset({signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
@@ -38,13 +45,21 @@ class Spec:
     What to run; SPEC.json is this, and its folder gets the log and the two reports.
 
     Attributes:
+        argv: The engine, or the client of a container that ends when the container does. A client's standard input
+            stays open for as long as we live.
         env: Added to the supervisor's own environment; None removes a name.
         stop_s: Seconds between SIGTERM and SIGKILL.
+        state: Prints the container's state as JSON, with `Running`; fails if there is none. Empty without a container.
+        stop: Ends the container within its grace, and SIGKILLs it then.
+        remove: Removes the container, dead or alive.
     """
 
     argv: list[str]
     env: Mapping[str, str | None]
     stop_s: float
+    state: list[str] = field(default_factory=list)
+    stop: list[str] = field(default_factory=list)
+    remove: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -63,11 +78,13 @@ class Ended:
     How it ended: written last, when nothing is left to do.
 
     Attributes:
-        returncode: The engine's; below 0 it is a signal; None if it never started or cannot be killed.
+        returncode: The engine's, or its client's; below 0 it is a signal; None if it never started or cannot be killed.
         stopped: True if the owner, its death or a signal made us end the engine, False if it ended by itself.
         killed: Pids that needed SIGKILL.
         left: Pids that even SIGKILL did not end: the machine needs a look.
         error: Why the engine could not be started at all.
+        container: The state of the container when its client had ended or was to be stopped; None if there was none.
+        trouble: What the container's daemon said when it could not remove it.
     """
 
     returncode: int | None
@@ -75,6 +92,8 @@ class Ended:
     killed: list[int] = field(default_factory=list)
     left: list[int] = field(default_factory=list)
     error: str | None = None
+    container: Mapping[str, Any] | None = None
+    trouble: str | None = None
 
 
 def main(spec_path: str, owner_fd: str) -> None:
@@ -83,7 +102,7 @@ def main(spec_path: str, owner_fd: str) -> None:
     spec = Spec(**json.loads(path.read_text(encoding="utf-8")))
     _detach()
     _prctl(PR_SET_CHILD_SUBREAPER, 1)
-    with socket.socket(fileno=int(owner_fd)) as owner:
+    with _locked(path), socket.socket(fileno=int(owner_fd)) as owner:
         _publish(path.with_name(ENDED), supervise(spec, path.parent, owner))
 
 
@@ -99,11 +118,21 @@ def supervise(spec: Spec, folder: Path, owner: socket.socket) -> Ended:
         with contextlib.suppress(ConnectionError):
             owner.send(b"!")
         stopped = _told_to_stop(engine, owner, signals)
-        if stopped:
-            _terminate(engine, signals, spec.stop_s)
+        if stopped and not spec.state:
+            os.kill(engine.pid, signal.SIGTERM)  # it is not reaped, so the pid is still its own
+            _outwait(engine, signals, spec.stop_s)
     finally:
+        container, trouble = _close(spec, engine, signals)
         killed, left = _kill_rest(engine)
-    return Ended(returncode=engine.returncode, stopped=stopped, killed=killed, left=left)
+    return Ended(engine.returncode, stopped, killed, left, container=container, trouble=trouble)
+
+
+@contextlib.contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold a lock on a file, which the kernel drops however we end."""
+    with path.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _detach() -> None:
@@ -122,7 +151,7 @@ def _start(spec: Spec, log: Path) -> subprocess.Popen[bytes]:
         return subprocess.Popen(
             spec.argv,
             env=env,
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE if spec.state else subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,
             start_new_session=True,
@@ -142,13 +171,38 @@ def _told_to_stop(engine: subprocess.Popen[bytes], owner: socket.socket, signals
     return False
 
 
-def _terminate(engine: subprocess.Popen[bytes], signals: socket.socket, grace_s: float) -> None:
-    """Ask the engine's main process to end, and give it `grace_s` seconds."""
-    os.kill(engine.pid, signal.SIGTERM)  # it is not reaped, so the pid is still its own
-    deadline = time.monotonic() + grace_s
+def _outwait(engine: subprocess.Popen[bytes], signals: socket.socket, within_s: float) -> None:
+    """Give the engine's main process so many seconds to end."""
+    deadline = time.monotonic() + within_s
     while not _reap(engine) and (left_s := deadline - time.monotonic()) > 0:
         if select.select([signals], [], [], left_s)[0]:
             signals.recv(4096)
+
+
+def _close(
+    spec: Spec, engine: subprocess.Popen[bytes], signals: socket.socket
+) -> tuple[Mapping[str, Any] | None, str | None]:
+    """Stop and remove the container, if there is one; return the state it was in, and why it is still there."""
+    if not spec.state:
+        return None, None
+    code, said = _command(spec.state, COMMAND_S)
+    state = json.loads(said) if code == 0 else None
+    if state and state["Running"]:
+        _command(spec.stop, spec.stop_s + KILL_S)
+        _outwait(engine, signals, LAST_WORDS_S)
+    code, said = _command(spec.remove, COMMAND_S)
+    return state, said if code and NO_CONTAINER not in said.lower() else None
+
+
+def _command(argv: list[str], within_s: float) -> tuple[int, str]:
+    """Run a command to its end; return its exit code and what it said, or what became of it."""
+    try:
+        ran = subprocess.run(
+            argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=within_s, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return 1, str(error)
+    return ran.returncode, (ran.stdout if ran.returncode == 0 else ran.stderr).strip()
 
 
 def _kill_rest(engine: subprocess.Popen[bytes]) -> tuple[list[int], list[int]]:

@@ -1,5 +1,6 @@
 """The supervisor as the program it is: what it starts, what it hears, what it leaves."""
 
+import fcntl
 import json
 import os
 import signal
@@ -24,12 +25,18 @@ class Supervised:
     """A supervisor that runs, seen from its owner's side."""
 
     def __init__(
-        self, folder: Path, argv: Sequence[str], *, env: Mapping[str, str | None] | None = None, stop_s: float = 5.0
+        self,
+        folder: Path,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str | None] | None = None,
+        stop_s: float = 5.0,
+        **container: list[str],
     ) -> None:
-        """Start it and wait until it says that the engine runs."""
+        """Start it and wait until it says that the engine runs; `container` is what the spec says of one."""
         self.folder = folder
         spec = folder / "spec.json"
-        spec.write_text(json.dumps(asdict(Spec(list(argv), env or {}, stop_s))))
+        spec.write_text(json.dumps(asdict(Spec(list(argv), env or {}, stop_s, **container))))
         self.channel, theirs = socket.socketpair()
         self.channel.settimeout(60)
         with theirs:
@@ -158,3 +165,66 @@ def test_an_engine_hears_of_the_death_of_its_supervisor(tmp_path: Path) -> None:
     psutil.wait_procs([psutil.Process(started.engine_pid)] if psutil.pid_exists(started.engine_pid) else [], timeout=30)
     assert not lives(started.engine_pid)
     assert not (tmp_path / supervisor.ENDED).exists()
+
+
+RUNS, GONE = '{"Running": true}', '{"Running": false}'
+
+
+def test_a_container_that_ended_is_removed_and_its_state_kept(tmp_path: Path) -> None:
+    supervised = Supervised(
+        tmp_path,
+        shell("exit 7"),
+        state=["/bin/echo", GONE],
+        stop=shell("echo stopped >&2; exit 1"),
+        remove=["/bin/touch", str(tmp_path / "removed")],
+    )
+    assert supervised.ended() == Ended(returncode=7, stopped=False, container={"Running": False})
+    assert (tmp_path / "removed").exists()
+
+
+def test_a_container_is_stopped_by_its_command_and_its_client_has_the_last_word(tmp_path: Path) -> None:
+    supervised = Supervised(
+        tmp_path,
+        shell(f"while [ ! -e {tmp_path}/stopped ]; do sleep 0.02; done; sleep 0.2; echo last words"),
+        state=["/bin/echo", RUNS],
+        stop=["/bin/touch", str(tmp_path / "stopped")],
+        remove=["/bin/true"],
+    )
+    supervised.channel.shutdown(socket.SHUT_WR)
+    assert supervised.ended() == Ended(returncode=0, stopped=True, container={"Running": True})
+    assert supervised.log() == "last words\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "trouble"),
+    [("Error: No such container: n", None), ("cannot connect to the daemon", "cannot connect to the daemon")],
+)
+def test_a_container_that_cannot_be_removed_is_told_unless_there_is_none(
+    tmp_path: Path, said: str, trouble: str | None
+) -> None:
+    supervised = Supervised(
+        tmp_path, shell("exit 1"), state=["/bin/false"], stop=["/bin/false"], remove=shell(f"echo '{said}' >&2; exit 1")
+    )
+    ended = supervised.ended()
+    assert (ended.container, ended.trouble) == (None, trouble)
+
+
+def test_a_client_has_its_input_open_for_as_long_as_the_supervisor_lives(tmp_path: Path) -> None:
+    supervised = Supervised(
+        tmp_path, shell("cat; echo ended"), state=["/bin/echo", GONE], stop=["/bin/true"], remove=["/bin/true"]
+    )
+    os.kill(supervised.started().supervisor_pid, signal.SIGKILL)
+    psutil.wait_procs([psutil.Process(pid) for pid in psutil.pids() if pid == supervised.started().engine_pid], 30)
+    assert supervised.channel.recv(1) == b""
+    supervised.channel.close()
+    assert not lives(supervised.started().engine_pid)
+
+
+def test_a_spec_is_locked_for_as_long_as_its_supervisor_lives(tmp_path: Path) -> None:
+    supervised = Supervised(tmp_path, SLEEP)
+    with (tmp_path / "spec.json").open("rb") as spec:
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(spec, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        supervised.channel.shutdown(socket.SHUT_WR)
+        supervised.ended()
+        fcntl.flock(spec, fcntl.LOCK_EX)

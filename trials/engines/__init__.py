@@ -2,12 +2,19 @@
 
 from collections.abc import Mapping
 
-from trials.engines import llamacpp, vllm
+from trials.engines import atom, llamacpp, sglang, vllm
 from trials.engines.adapter import Engine, EngineNotFound, Failure, Kind, Pattern
+from trials.engines.emulated.adapter import Emulated
 
 __all__ = ["ENGINES", "Engine", "EngineNotFound", "Failure", "Kind", "Pattern", "engine"]
 
-ENGINES: Mapping[str, Engine] = {"llamacpp": llamacpp.LlamaCpp(), "vllm": vllm.Vllm()}
+ENGINES: Mapping[str, Engine] = {
+    "atom": atom.Atom(),
+    "emulated": Emulated(),
+    "llamacpp": llamacpp.LlamaCpp(),
+    "sglang": sglang.Sglang(),
+    "vllm": vllm.Vllm(),
+}
 
 
 def engine(name: str) -> Engine:

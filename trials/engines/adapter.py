@@ -1,10 +1,18 @@
 """What every engine's adapter answers: how to start it, and what its last words mean."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
+
+from search_spaces.knob import LayoutName
+
+SIZE_FLAGS: Mapping[LayoutName, str] = {
+    "tp": "--tensor-parallel-size",
+    "pp": "--pipeline-parallel-size",
+    "dp": "--data-parallel-size",
+}
 
 Kind = Literal["refused", "memory", "wrong", "stuck", "world", "unknown"]
 
@@ -44,16 +52,66 @@ class Pattern:
     source: str
 
 
+@dataclass(frozen=True)
+class Building:
+    """
+    A log line that an engine writes while it compiles, tunes or captures: what it serves meanwhile is no steady state.
+
+    Attributes:
+        regex: Searched in each line.
+        source: Where such a line was seen: a captured file under tests/captures, or a repository's file or thread.
+    """
+
+    regex: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Reading:
+    """
+    A log line that says what really runs.
+
+    Attributes:
+        regex: Its last match counts, and in it the group.
+        source: Where such a line was seen: a captured file under tests/captures, or a repository's file or thread.
+    """
+
+    regex: str
+    source: str
+
+
 class Engine(Protocol):
     """One kind of engine; autotune knows nothing else about it."""
 
-    def argv(self, args: Sequence[str], *, model: str, host: str, port: int, data_root: Path) -> list[str]:
+    @property
+    def patterns(self) -> tuple[Pattern, ...]:
+        """Log lines that say why it ended, the most telling first."""
+
+    @property
+    def readings(self) -> Mapping[str, Reading]:
+        """Log lines that say what really runs, by what they tell."""
+
+    @property
+    def metrics(self) -> Mapping[str, tuple[str, ...]]:
+        """For a field of `trials.load.counters.Counters` the names at `/metrics` that it is the sum of."""
+
+    @property
+    def building(self) -> tuple[Building, ...]:
+        """Log lines that mean that it is not done building."""
+
+    def argv(self, args: Sequence[str], *, model: str, host: str, port: int, data_root: Path | None) -> list[str]:
         """
         Return the command line that serves `model` at `host`:`port` with a recipe's `args`.
+
+        Args:
+            data_root: Where fetched engines are on this machine; None inside an image, whose own program it is.
 
         Raises:
             EngineNotFound: No program to start on this machine.
         """
+
+    def layout(self, dimensions: Mapping[LayoutName, int]) -> list[str]:
+        """Return the flags that spread the model over so many GPUs in each dimension; they belong to `args`."""
 
     def version(self, data_root: Path) -> str:
         """
@@ -65,6 +123,9 @@ class Engine(Protocol):
 
     def explain(self, log: str, returncode: int | None) -> Failure:
         """Say why an engine ended that wrote `log` and exited with `returncode` (below 0: a signal)."""
+
+    def effective(self, log: str) -> Mapping[str, str] | None:
+        """Return what an engine that wrote `log` says that it runs; None where it says nothing."""
 
 
 def explain(patterns: Sequence[Pattern], log: str, returncode: int | None) -> Failure:
@@ -82,3 +143,15 @@ def how_it_ended(returncode: int | None) -> str:
     if returncode is None:
         return "ended"
     return f"killed by signal {-returncode}" if returncode < 0 else f"exited with code {returncode}"
+
+
+def last_readings(readings: Mapping[str, Reading], log: str) -> dict[str, str]:
+    """Return what each reading says last in `log`; one that is not there is left out."""
+    found = {name: re.findall(reading.regex, log) for name, reading in readings.items()}
+    return {name: said[-1] for name, said in found.items() if said}
+
+
+def parallel_flags(dimensions: Mapping[LayoutName, int]) -> list[str]:
+    """Return the flags of vLLM, and of what took them over: its expert parallelism spreads over all GPUs or none."""
+    sizes = [word for name, flag in SIZE_FLAGS.items() if name in dimensions for word in (flag, str(dimensions[name]))]
+    return [*sizes, "--enable-expert-parallel"] if dimensions.get("ep", 1) > 1 else sizes

@@ -4,10 +4,11 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from trials.engines.adapter import EngineNotFound, Failure, Pattern, explain
+from search_spaces.knob import LayoutName
+from trials.engines.adapter import Building, EngineNotFound, Failure, Pattern, Reading, explain
 
 LAUNCHER = Path(__file__).with_name("llama_server.py")
 PROGRAM = "AUTOTUNE_LLAMA_SERVER"
@@ -29,18 +30,46 @@ PATTERNS = (
     Pattern(r"failed to initialize the context: std::bad_alloc", "memory", f"{CAPTURES}/context-too-large.log"),
 )
 
+PROMPT_TOKENS = ("llamacpp:prompt_tokens_total", "llamacpp:prompt_tokens_cached_total")
+METRICS: Mapping[str, tuple[str, ...]] = {
+    "prompt_tokens": PROMPT_TOKENS,
+    "generation_tokens": ("llamacpp:tokens_predicted_total",),
+    "prefix_query_tokens": PROMPT_TOKENS,
+    "prefix_hit_tokens": ("llamacpp:prompt_tokens_cached_total",),
+    "running": ("llamacpp:requests_processing",),
+}
+"""
+As metrics-after.txt has them, with `--metrics`: the first of the prompts' counters leaves cached tokens out, and every
+prompt is looked up. An older server does not count cached tokens: of prompts nothing is known then.
+"""
+
+BUILDING = (
+    Building(r"compiling pipeline: base = ", "ggml-org/llama.cpp@003a32eb ggml/src/ggml-metal/ggml-metal-device.m"),
+)
+"""Metal compiles a kernel when it is first used; the other backends have theirs compiled."""
+
 
 class LlamaCpp:
     """The adapter; it has no state."""
 
-    def argv(self, args: Sequence[str], *, model: str, host: str, port: int, data_root: Path) -> list[str]:
+    patterns = PATTERNS
+    readings: Mapping[str, Reading] = {}
+    metrics = METRICS
+    building = BUILDING
+
+    def argv(self, args: Sequence[str], *, model: str, host: str, port: int, data_root: Path | None) -> list[str]:
         """
         Return llama-server's command line; where the API is and what it is called are ours and come last.
 
         Raises:
             EngineNotFound: Neither a `llama-server` nor the demo's engine is here.
         """
-        return [*program(data_root), *args, "--alias", model, "--host", host, "--port", str(port)]
+        command = ["llama-server"] if data_root is None else program(data_root)
+        return [*command, *args, "--alias", model, "--host", host, "--port", str(port)]
+
+    def layout(self, dimensions: Mapping[LayoutName, int]) -> list[str]:  # noqa: ARG002  # it has no flag for them
+        """Return nothing: llama.cpp takes the GPUs that it sees."""
+        return []
 
     def version(self, data_root: Path) -> str:
         """
@@ -54,6 +83,10 @@ class LlamaCpp:
     def explain(self, log: str, returncode: int | None) -> Failure:
         """Say why llama.cpp ended, in its own words where the log has a known line."""
         return explain(PATTERNS, log, returncode)
+
+    def effective(self, log: str) -> Mapping[str, str] | None:  # noqa: ARG002  # no line of its log has been captured
+        """Return nothing: what llama.cpp says of itself is not read."""
+        return None
 
 
 def fetched_engine(root: Path) -> Path:

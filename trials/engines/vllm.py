@@ -8,14 +8,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from trials.engines.adapter import EngineNotFound, Failure, Pattern, explain, how_it_ended
+from search_spaces.knob import LayoutName
+from trials.engines.adapter import (
+    Building,
+    EngineNotFound,
+    Failure,
+    Pattern,
+    Reading,
+    explain,
+    how_it_ended,
+    last_readings,
+    parallel_flags,
+)
+from trials.engines.libraries import KERNELS_BUILDING, OUT_OF_MEMORY
 
 PROGRAM = "AUTOTUNE_VLLM"
 VERSION_S = 180.0  # it imports torch before it answers
 IDLE_FREE = 0.97  # of an idle GPU's memory, at least: an H200 has 0.996 (memory-utilization-too-large.log)
 CAPTURES = "tests/captures/vllm-0.25.1"
 
-PATTERNS = (
+PATTERNS: tuple[Pattern, ...] = (
     Pattern(
         r"Free memory on device \S+ \([^)]*\) on startup is less than desired GPU memory utilization \([^)]*\)",
         "memory",
@@ -28,6 +40,7 @@ PATTERNS = (
     ),
     Pattern(r"No available memory for the cache blocks", "memory", f"{CAPTURES}/memory-no-kv-at-all.log"),
     Pattern(r"CUDA out of memory\. Tried to allocate [\d.]+ \w+", "memory", f"{CAPTURES}/memory-weights.log"),
+    *OUT_OF_MEMORY,
     Pattern(r"\[Errno 98\] Address already in use", "world", f"{CAPTURES}/world-port-taken.log"),
     Pattern(r"Repo id must be in the form .*?: '.*?'", "world", f"{CAPTURES}/world-no-such-model.log"),
     Pattern(r"local rank \d+ is out of bounds for \d+ devices", "world", f"{CAPTURES}/world-no-gpu.log"),
@@ -52,6 +65,25 @@ PATTERNS = (
     Pattern(r"engine core exited unexpectedly", "unknown", f"{CAPTURES}/core-killed.log"),
 )
 
+METRICS: Mapping[str, tuple[str, ...]] = {
+    "prompt_tokens": ("vllm:prompt_tokens_total",),
+    "generation_tokens": ("vllm:generation_tokens_total",),
+    "prefix_query_tokens": ("vllm:prefix_cache_queries_total",),
+    "prefix_hit_tokens": ("vllm:prefix_cache_hits_total",),
+    "running": ("vllm:num_requests_running",),
+}
+"""As default-cold.metrics-after.txt has them; prompt tokens are there by source too, computed and cached."""
+
+BUILDING = (
+    Building(r"Compiling a graph for compile range", f"{CAPTURES}/default-cold.log"),
+    Building(r"torch\.compile took", f"{CAPTURES}/default-cold.log"),
+    Building(r"Capturing CUDA graphs", f"{CAPTURES}/default-cold.log"),
+    Building(r"Graph capturing finished", f"{CAPTURES}/default-cold.log"),
+    Building(r"JIT compilation during inference: ", "vllm-project/vllm#43009, #46167"),
+    *KERNELS_BUILDING,
+)
+"""Of vLLM itself and of the kernel libraries that it loads: Triton, FlashInfer, aiter."""
+
 PHASES: Mapping[str, str] = {
     "Application startup complete": "under load",
     "Capturing CUDA graphs": "at CUDA graph capture",
@@ -60,20 +92,6 @@ PHASES: Mapping[str, str] = {
     "Loading model from scratch": "for the weights",
 }
 """What an allocation was for that came after a line, the last line first; all are in default-cold.log."""
-
-
-@dataclass(frozen=True)
-class Reading:
-    """
-    A log line that says what really runs.
-
-    Attributes:
-        regex: Its last match counts, and in it the group.
-        source: A captured file that has it.
-    """
-
-    regex: str
-    source: str
 
 
 READINGS: Mapping[str, Reading] = {
@@ -132,7 +150,12 @@ class Effective:
 class Vllm:
     """The adapter; it has no state."""
 
-    def argv(self, args: Sequence[str], *, model: str, host: str, port: int, data_root: Path) -> list[str]:  # noqa: ARG002  # a user's own vLLM, not one under the data root
+    patterns = PATTERNS
+    readings = READINGS
+    metrics = METRICS
+    building = BUILDING
+
+    def argv(self, args: Sequence[str], *, model: str, host: str, port: int, data_root: Path | None) -> list[str]:
         """
         Return `vllm serve`'s command line; where the API is and what it is called are ours and come last.
 
@@ -144,7 +167,11 @@ class Vllm:
         """
         weights = [] if args and not args[0].startswith("-") else [model]
         ours = ["--served-model-name", model, "--host", host, "--port", str(port)]
-        return [program(), "serve", *weights, *args, *ours]
+        return ["vllm" if data_root is None else program(), "serve", *weights, *args, *ours]
+
+    def layout(self, dimensions: Mapping[LayoutName, int]) -> list[str]:
+        """Return vLLM's flags."""
+        return parallel_flags(dimensions)
 
     def version(self, data_root: Path) -> str:  # noqa: ARG002  # a user's own vLLM, not one under the data root
         """
@@ -164,6 +191,12 @@ class Vllm:
         if _held_by_others(reason):
             return Failure("world", reason)
         return Failure("memory", " ".join([reason, *_phase(log)]) if "out of memory" in reason else reason)
+
+    def effective(self, log: str) -> Mapping[str, str] | None:
+        """Return what vLLM says that it runs, in its words."""
+        graphs = ", ".join(sorted(set(re.findall(CAPTURED_GRAPHS.regex, log))))
+        said = {**last_readings(READINGS, log), **({"captured_graphs": graphs} if graphs else {})}
+        return said or None
 
 
 def program() -> str:
@@ -203,7 +236,7 @@ def version() -> str:
 
 def read(log: str) -> Effective:
     """Return what a log of vLLM says that runs."""
-    said = {name: _last(reading.regex, log) for name, reading in READINGS.items()}
+    said = dict.fromkeys(READINGS) | last_readings(READINGS, log)
     scheduling = said["async_scheduling"]
     return Effective(
         version=said["version"],
@@ -221,11 +254,6 @@ def read(log: str) -> Effective:
         compile_s=_real(said["compile_s"]),
         capture_s=_real(said["capture_s"]),
     )
-
-
-def _last(regex: str, log: str) -> str | None:
-    found: list[str] = re.findall(regex, log)
-    return found[-1] if found else None
 
 
 def _whole(digits: str | None) -> int | None:
