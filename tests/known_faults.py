@@ -12,10 +12,17 @@ SERVING = "tests/trials/test_serving.py"
 SUPERVISOR = "tests/trials/test_supervisor.py"
 RUN = "tests/trials/test_run.py"
 PORTS = "tests/trials/test_ports.py"
-LOOP = "tests/trials/load/test_closed_loop.py"
+GENERATOR = "tests/trials/load/test_generator.py"
+GUARDS = "tests/trials/load/test_guards.py"
+LOAD = "tests/faults/test_load_faults.py"
+MEASURE = "tests/trials/load/test_measure.py"
 METRICS = "tests/trials/load/test_metrics.py"
 GATE = "tests/evals/test_gate.py"
 JUDGE = "tests/evals/test_judge.py"
+ANOTHER_PROTOCOL = (
+    "tests/evals/test_protocol.py::test_any_other_difference_is_another_protocol",
+    f"{GATE}::test_answers_under_another_protocol_are_not_compared",
+)
 PROPOSE = "tests/autotune/search/test_propose.py"
 SAMPLERS = "tests/contracts/test_samplers.py"
 ENDINGS = "tests/faults/test_endings.py::test_an_engine_has_its_whole_grace_and_is_gone"
@@ -54,28 +61,57 @@ PORTS_AND_DEVICES: Mapping[int, tuple[str, ...]] = {
 
 READINESS: Mapping[int, tuple[str, ...]] = {
     22: (f"{SERVING}::test_a_healthy_engine_that_answers_no_completion_is_stuck",),
-    23: (f"{RUN}::test_an_engine_that_hangs_under_load_is_stuck",),
-    24: (f"{LOOP}::test_a_stall_of_every_stream_ends_the_loop_before_its_requests_are_out_of_time",),
-    25: (f"{LOOP}::test_requests_longer_than_the_stall_are_none_while_tokens_come",),
+    23: (f"{LOAD}::test_a_stream_that_never_goes_on_is_not_waited_for_while_others_do",),
+    24: (f"{GENERATOR}::test_a_stall_of_every_stream_ends_the_run_before_its_requests_are_out_of_time",),
+    25: (f"{GENERATOR}::test_requests_longer_than_the_stall_are_none_while_tokens_come",),
     26: ("tests/faults/test_stale_server.py::test_a_stale_server_with_the_right_model_is_not_measured",),
     27: ("tests/trials/load/test_client.py::test_the_environments_proxies_are_not_asked",),
-    28: (f"{RUN}::test_an_answer_cut_short_under_load_is_wrong", "issue 5"),
+    28: (
+        f"{LOAD}::test_garbage_faster_than_any_engine_is_no_measurement_even_without_a_gate",
+        f"{LOAD}::test_answers_that_are_cut_under_load_are_wrong",
+        f"{LOAD}::test_a_server_that_counts_fewer_tokens_than_it_tells_is_wrong",
+    ),
     29: (CRASH,),
     30: (f"{SERVING}::test_an_engine_that_never_listens_is_stuck", f"{METRICS}::test_no_value_has_no_spread"),
 }
 
 BENCHMARKS: Mapping[int, tuple[str, ...]] = {
-    31: (f"{LOOP}::test_every_request_ends_well_and_no_prompt_comes_twice", "issue 5"),
-    32: ("tests/trials/load/test_workload.py::test_no_two_prompts_share_a_prefix_worth_caching", "issue 5"),
-    33: (f"{LOOP}::test_windows_follow_the_warm_up_and_do_not_overlap", "issue 5"),
-    34: ("issue 5",),
-    35: (f"{LOOP}::test_an_error_ends_the_loop_long_before_its_window", "issue 5"),
-    36: ("issue 5",),
-    37: (f"{METRICS}::test_the_rate_of_slots_that_take_unequally_long_is_unbiased", "issue 5"),
+    31: (
+        f"{LOAD}::test_a_server_that_has_cached_what_no_two_requests_share_is_wrong",
+        f"{MEASURE}::test_no_content_comes_twice_and_every_warm_up_has_the_same_lengths",
+    ),
+    32: (
+        "tests/trials/load/test_workload.py::test_no_two_of_5120_prompts_share_a_prefix_worth_caching",
+        f"{GUARDS}::test_prompts_from_the_cache_that_should_be_new_void_a_run",
+    ),
+    33: (
+        f"{MEASURE}::test_a_warm_up_is_over_when_two_runs_in_a_row_differ_by_no_more_than_windows_do",
+        f"{MEASURE}::test_it_warms_up_until_two_runs_in_a_row_built_nothing",
+    ),
+    34: (
+        f"{METRICS}::test_a_whole_run_is_counted_as_inferencex_counts_it",
+        "tests/autotune/evidence/test_document.py::test_the_evidence_says_where_and_with_what_it_was_made",
+    ),
+    35: (
+        f"{GENERATOR}::test_a_run_follows_a_run_on_the_same_processes",
+        f"{GENERATOR}::test_an_error_ends_the_run_long_before_its_last_session",
+        f"{MEASURE}::test_a_point_that_takes_too_long_ends_at_its_deadline",
+    ),
+    36: (
+        "tests/benchmarks/test_load_generator.py::test_every_client_has_a_row_beside_the_compiled_one",
+        f"{GUARDS}::test_one_wrong_answer_voids_a_run",
+    ),
+    37: (
+        "tests/trials/load/test_windows.py::test_the_rate_in_the_windows_is_the_true_rate",
+        f"{LOAD}::test_twenty_tokens_a_chunk_have_a_time_per_token_and_no_time_between_tokens",
+    ),
     38: (
         "tests/search_spaces/test_space.py::test_a_phase_without_a_deadline_of_its_own_gets_what_its_requests_may_take",
     ),
-    39: ("issue 5",),
+    39: (
+        f"{MEASURE}::test_an_engine_that_never_gets_steady_is_measured_and_flagged",
+        f"{LOAD}::test_a_burst_of_429_voids_a_run_which_is_measured_once_more",
+    ),
     40: ("not applicable: a wish for sweeps over lengths and concurrency, not a fault",),
     41: ("tests/autotune/test_confirm.py::test_a_win_is_the_only_result_that_moves_the_recipe", "issue 7"),
 }
@@ -117,14 +153,20 @@ MEMORY: Mapping[int, tuple[str, ...]] = {
 ACCURACY: Mapping[int, tuple[str, ...]] = {
     61: (f"{JUDGE}::test_garbled_answers_fail_though_every_request_succeeds",),
     62: (f"{RUN}::test_a_config_below_the_gate_is_measured_and_fails",),
-    63: ("issue 5",),
-    64: ("issue 5",),
-    65: ("issue 5",),
+    63: ANOTHER_PROTOCOL,
+    64: ANOTHER_PROTOCOL,
+    65: ANOTHER_PROTOCOL,
     66: (f"{JUDGE}::test_no_more_requests_are_in_flight_than_the_gate_says",),
-    67: ("tests/evals/test_harness.py::test_the_identity_names_everything_that_makes_results_comparable", "issue 5"),
+    67: (
+        "tests/evals/test_harness.py::test_the_identity_names_everything_that_makes_results_comparable",
+        *ANOTHER_PROTOCOL,
+    ),
     68: (f"{JUDGE}::test_the_right_number_in_the_wrong_form_fails_the_strict_filter",),
-    69: (f"{JUDGE}::test_working_cut_by_the_cap_is_invalid",),
-    70: (f"{RUN}::test_a_context_for_the_load_but_not_for_the_gate_is_noticed_before_any_load", "issue 5"),
+    69: (
+        f"{JUDGE}::test_working_cut_by_the_cap_is_invalid_and_asked_no_further",
+        f"{LOAD}::test_answers_that_are_cut_before_the_gate_make_its_verdict_invalid",
+    ),
+    70: ("tests/faults/test_budgets.py::test_a_budget_beyond_the_context_ends_in_seconds_with_the_engines_words",),
     71: (f"{GATE}::test_gsm8k_at_090_needs_1188_of_1319", "issue 6"),
 }
 

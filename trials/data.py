@@ -7,7 +7,7 @@ from pathlib import Path
 
 import platformdirs
 
-from search_spaces import File
+from search_spaces import File, Prompts, Trace, Workload
 
 REFERENCE = re.compile(r"\$\{([^}]*)\}")
 
@@ -23,6 +23,20 @@ class DataMissing(Exception):
 def data_root() -> Path:
     """Return the folder of fetched engines and weights: $AUTOTUNE_DATA, or the user's data folder."""
     return Path(os.environ.get("AUTOTUNE_DATA") or platformdirs.user_data_dir("autotune")).absolute()
+
+
+def workload_file(workload: Workload, *, space_folder: Path, data_root: Path) -> Path | None:
+    """
+    Return the file that lists what a workload sends, where it is listed.
+
+    Raises:
+        DataMissing: It is not here.
+    """
+    match workload.shape:
+        case Trace(file=file) | Prompts(file=file):
+            return locate({"workload": file}, space_folder=space_folder, data_root=data_root)["workload"]
+        case _:
+            return None
 
 
 def locate(files: Mapping[str, File], *, space_folder: Path, data_root: Path) -> dict[str, Path]:

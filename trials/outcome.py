@@ -12,22 +12,44 @@ from trials.load.metrics import PointMetrics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """
+    What one gate says, asked so many questions at once.
+
+    Attributes:
+        correct: Its answers by filter, in the order asked: what a paired test against this trial reads.
+    """
+
+    concurrency: int
+    verdict: Verdict
+    correct: dict[str, tuple[bool | None, ...]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
     """
-    The config ran: its numbers, and what the gate says of them.
+    The config ran: its numbers, and what the gates say of them.
 
     Attributes:
         points: One for each concurrency of the ladder, in its order.
-        verdict: None only where no gate was asked for: later launches of a confirmation.
-        correct: The gate's answers by filter, in the order asked: what a paired test against this trial reads.
+        judged: One for each gate of each launch; none only where no gate was asked: later launches of a confirmation.
         seconds: Wall time of each phase of the trial.
     """
 
     points: tuple[PointMetrics, ...]
-    verdict: Verdict | None
-    correct: dict[str, tuple[bool | None, ...]]
+    judged: tuple[Judgement, ...]
     seconds: dict[str, float]
     kind: Literal["measured"] = "measured"
+
+    @property
+    def worst(self) -> Judgement | None:
+        """The judgement that is farthest from a pass: all pass if it does."""
+        return max(self.judged, key=lambda each: each.verdict.violation, default=None)
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The worst judgement's verdict."""
+        return self.worst.verdict if self.worst else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

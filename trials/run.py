@@ -1,24 +1,33 @@
 """One trial, as a straight line: start, preflight, smell, load, judge, stop."""
 
+import json
+import os
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from typing import Literal
 
-from evals import Answer, Ask, Exam, Gate, Request, Scored, Verdict, collapse, judge, reference, smell
-from evals.harness import load as load_exam
+from search_spaces import Serve
 from trials import outcome as outcomes
 from trials.data import DataMissing
-from trials.deadline import Deadline
-from trials.engines import EngineNotFound, Failure
-from trials.load import closed_loop, metrics
-from trials.load.client import RequestFailed, asker, complete
-from trials.load.closed_loop import Point
+from trials.emulation import spent_s
+from trials.engines import EngineNotFound, Failure, engine
+from trials.files import write_whole
+from trials.gates import Bench, benches, exams, sniffed
+from trials.load.client import Prompt, RequestFailed, complete
+from trials.load.generator import GeneratorFailed
+from trials.load.guards import Fault
+from trials.load.measure import Loaded, Server, measure
 from trials.load.metrics import PointMetrics
-from trials.load.workload import prompts
-from trials.outcome import Infeasible, Lost, Measured, Outcome
+from trials.load.point import Point
+from trials.load.workload import largest
+from trials.outcome import Infeasible, Judgement, Lost, Measured, Outcome
 from trials.plan import Plan
 from trials.raw import RawData
-from trials.serving import SETTLE_S, Endpoint, EngineFailed, serving
+from trials.serving import Endpoint, EngineFailed, serving
+from trials.supervisor import LOG
+from trials.telemetry import Telemetry, telemetry, visible
 
 
 @dataclass(slots=True)
@@ -40,7 +49,7 @@ def run(plan: Plan) -> Outcome:
     Run one trial and keep its raw data and outcome in its folder; whatever the engine does is an outcome, not an error.
 
     Raises:
-        evals.TaskError: If the gate's task can't be loaded, or does not fit the gate.
+        evals.TaskError: If a gate's task can't be loaded, or does not fit the gate.
     """
     plan.folder.mkdir(parents=True, exist_ok=True)
     watch, raw = Watch(), RawData()
@@ -49,42 +58,45 @@ def run(plan: Plan) -> Outcome:
     except EngineFailed as error:
         watch.lap("failed")
         outcome = _of_failure(error.failure, watch)
-    except (DataMissing, EngineNotFound) as error:  # a node that lacks what the driver's has
+    except (DataMissing, EngineNotFound, GeneratorFailed) as error:  # a node that lacks what the driver's has
         outcome = Lost(reason=str(error), seconds=watch.seconds)
+    if plan.emulation:
+        outcome = replace(outcome, seconds={"virtual": spent_s(plan.folder)})
     raw.keep(plan.folder)
     outcomes.write(plan.folder / "outcome.json", outcome)
     return outcome
 
 
 def _measure(plan: Plan, watch: Watch, raw: RawData) -> Measured:
-    exam = load_exam(plan.gate.task) if plan.gate else None
+    loaded = exams(plan)
     watch.lap("prepare")
     points: list[PointMetrics] = []
-    judged: list[tuple[Verdict, Sequence[Scored]]] = []
-    for launch, serve, ladder in plan.launches():
-        with serving(launch) as endpoint:
+    judged: list[Judgement] = []
+    for way in plan.launches():
+        with serving(way.launch) as endpoint, _watching(way.serve) as gpus:
             watch.lap("start")
-            _preflight(endpoint, plan, exam)
-            sniffed = _smell(endpoint, plan, exam, raw)
+            _note_what_runs(endpoint)
+            gates = benches(plan, loaded, endpoint, raw) if way.judged else ()
+            _preflight(endpoint, plan, gates)
+            begun = tuple(sniffed(gates))
             watch.lap("smell")
-            points += [_load(endpoint, point, serve.gpus, raw) for point in plan.points(ladder)]
+            points += [_load(endpoint, point, way.serve, gpus, raw) for point in plan.points(way.ladder)]
             watch.lap("load")
-            judged += _judge(endpoint, plan, exam, sniffed, raw)
+            judged += [gate.judge(answers) for gate, answers in zip(gates, begun, strict=True)]
             watch.lap("judge")
         watch.lap("stop")
-    verdict, scored = max(judged, key=lambda pair: pair[0].violation, default=(None, ()))
-    correct = reference(scored, plan.gate) if plan.gate else {}
-    return Measured(points=tuple(points), verdict=verdict, correct=correct, seconds=watch.seconds)
+    return Measured(points=tuple(points), judged=tuple(judged), seconds=watch.seconds)
 
 
-def _preflight(endpoint: Endpoint, plan: Plan, exam: Exam | None) -> None:
-    """Ask once for the most that the workload, and that the gate, will ask for: each must be answered in full."""
-    workload = plan.recipe.workload
-    budgets = [(next(prompts(workload.input_tokens, f"{plan.seed}/preflight")), workload.output_tokens)]
-    if plan.gate and exam:
-        longest = max(exam.questions[: plan.gate.questions], key=lambda question: len(question.prompt))
-        budgets.append((longest.prompt, plan.gate.max_tokens or longest.max_tokens))
-    for prompt, budget in budgets:
+def _note_what_runs(endpoint: Endpoint) -> None:
+    """Keep what the engine says that it runs beside its log: a flag may have been ignored."""
+    if said := endpoint.effective():
+        write_whole(endpoint.launch.folder / "effective.json", json.dumps(dict(said), indent=2) + "\n")
+
+
+def _preflight(endpoint: Endpoint, plan: Plan, gates: Sequence[Bench]) -> None:
+    """Ask once for the most that the workload, and that each gate, will ask for: all must be answered in full."""
+    for prompt, budget in _budgets(plan, gates):
         try:
             got = complete(
                 endpoint.url,
@@ -101,65 +113,52 @@ def _preflight(endpoint: Endpoint, plan: Plan, exam: Exam | None) -> None:
             raise EngineFailed(Failure("refused", f"{message}: is the context of a slot long enough?"))
 
 
-def _smell(endpoint: Endpoint, plan: Plan, exam: Exam | None, raw: RawData) -> tuple[Scored, ...]:
-    """Ask the first few questions of the gate; garbage ends the trial before any load."""
-    if not (plan.gate and exam):
-        return ()
-    deadline = Deadline("the gate's first questions", plan.judge_s(plan.gate))
-    scored = smell(_asker(endpoint, plan, deadline), plan.gate, exam)
-    if failure := _late(deadline) or _collapsed(scored, plan.gate):
-        raw.answers += scored
-        raise EngineFailed(failure)
-    return scored
+def _budgets(plan: Plan, gates: Sequence[Bench]) -> Iterator[tuple[Prompt, int]]:
+    """Yield prompts with the tokens to ask for; two gates that differ in how many they ask at once need one."""
+    most = largest(plan.recipe.workload, seed=str(plan.seed), file=plan.workload_file())
+    yield most.prompt, most.output_tokens
+    yield from dict.fromkeys((request.prompt, request.max_tokens) for request in (gate.largest() for gate in gates))
 
 
-def _load(endpoint: Endpoint, point: Point, gpus: int, raw: RawData) -> PointMetrics:
-    """Measure one point; a request that failed, or was answered short, ends the trial."""
-    loaded = closed_loop.run(endpoint.url, endpoint.model, point)
-    raw.loads.append((point, loaded))
-    for timing in loaded.timings:
-        if timing.error:
-            message = f"under load at concurrency {point.concurrency}: {timing.error}"
-            raise EngineFailed(Failure("stuck" if timing.timed_out else "wrong", message))
-        if timing.completion_tokens != point.output_tokens:
-            message = f"answered {timing.completion_tokens} of {point.output_tokens} tokens asked with ignore_eos"
-            raise EngineFailed(Failure("wrong", f"under load at concurrency {point.concurrency}: {message}"))
-    return metrics.summarise(loaded.windows(), concurrency=point.concurrency, gpus=gpus)
+def _load(endpoint: Endpoint, point: Point, serve: Serve, gpus: Telemetry, raw: RawData) -> PointMetrics:
+    """Measure one point; a point that the guards refuse ends the trial."""
+    loaded = measure(_server(endpoint), point, gpus)
+    raw.loads.append(loaded)
+    if loaded.last.faults:
+        raise EngineFailed(_refused(loaded))
+    return loaded.metrics(serve.gpus)
 
 
-def _judge(
-    endpoint: Endpoint, plan: Plan, exam: Exam | None, sniffed: Sequence[Scored], raw: RawData
-) -> Iterator[tuple[Verdict, Sequence[Scored]]]:
-    """Yield the gate's verdict, if there is a gate; an engine that died of the questions has failed otherwise."""
-    if not (plan.gate and exam):
-        return
-    deadline = Deadline("the gate", plan.judge_s(plan.gate))
-    verdict, scored = judge(_asker(endpoint, plan, deadline), plan.gate, exam, asked=sniffed)
-    raw.answers += scored
-    if verdict.unanswered and (failure := endpoint.failed(within_s=SETTLE_S) or _late(deadline)):
-        raise EngineFailed(failure)
-    yield verdict, scored
+def _server(endpoint: Endpoint) -> Server:
+    adapter = engine(endpoint.launch.engine)
+    return Server(
+        url=endpoint.url,
+        model=endpoint.model,
+        log=endpoint.launch.folder / LOG,
+        metrics=adapter.metrics,
+        building=adapter.building,
+    )
 
 
-def _asker(endpoint: Endpoint, plan: Plan, deadline: Deadline) -> Ask:
-    """Return the gate's way to ask; after the deadline no question is sent any more, and the gate stops asking."""
-
-    def ask(request: Request) -> Answer:
-        if not (left_s := deadline.left_s):
-            return Answer(text="", finish_reason=None, completion_tokens=None, error=deadline.reason, refused=True)
-        timeout_s = min(left_s, plan.deadlines.request_s)
-        return asker(endpoint.url, endpoint.model, timeout_s=timeout_s)(request)
-
-    return ask
+def _refused(loaded: Loaded) -> Failure:
+    """Return why a point has no number: what the engine did, or else that this machine could not measure it."""
+    faults, where = loaded.last.faults, f"under load at concurrency {loaded.point.concurrency}"
+    theirs = [fault for fault in faults if fault.whose == "engine"]
+    reason = f"{where}: {'; '.join(fault.reason for fault in theirs or faults)}"
+    return Failure(_kind(loaded, theirs), reason)
 
 
-def _collapsed(scored: Sequence[Scored], gate: Gate) -> Failure | None:
-    reason = collapse(scored, gate)
-    return Failure("wrong", reason) if reason else None
+def _kind(loaded: Loaded, theirs: Sequence[Fault]) -> Literal["refused", "stuck", "world", "wrong"]:
+    if not theirs:
+        return "world"
+    failed = [timing for timing in loaded.last.ran.timings if timing.error]
+    if any(timing.refused for timing in failed):
+        return "refused"
+    return "stuck" if any(timing.timed_out for timing in failed) else "wrong"
 
 
-def _late(deadline: Deadline) -> Failure | None:
-    return None if deadline.left_s else Failure("stuck", deadline.reason)
+def _watching(serve: Serve) -> AbstractContextManager[Telemetry]:
+    return telemetry(gpus=visible({**os.environ, **serve.env}))
 
 
 def _of_failure(failure: Failure, watch: Watch) -> Infeasible | Lost:

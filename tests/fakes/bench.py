@@ -69,12 +69,13 @@ class Bench:
         space: dict[str, Any] = {
             "summary": "the fake engine",
             "target": {"engine": "llamacpp", "model": "m", "hardware": "cpu"},
-            "workload": {"input_tokens": 4, "output_tokens": 3, "concurrency": [1], "warmup_s": 0, "window_s": 0.1},
+            "workload": {"input_tokens": 4, "output_tokens": 3, "concurrency": [1], "waves": 4, "warmup_waves": 1},
             "serve": {"args": ["--answers", str(answers), *flags]},
             "baseline": dict(baseline),
             "knobs": dict(knobs),
             "gate": {
                 "task": "sums",
+                "endpoint": "completions",
                 "threshold": 0.9,
                 "filters": ["strict-match"],
                 "questions": {"search": 8, "confirm": 12},

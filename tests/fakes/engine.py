@@ -58,6 +58,10 @@ def flags() -> argparse.Namespace:
     parser.add_argument("--exit-at-start", type=int, metavar="CODE")
     parser.add_argument("--exit-on-completion", type=int, metavar="N", help="end by SIGKILL at the Nth completion")
     parser.add_argument("--exit-on-prompt", metavar="TEXT", help="end by SIGKILL at a completion of it")
+    parser.add_argument(
+        "--say-on-completion", nargs=2, metavar=("N", "TEXT"), help="print a line at the Nth completion"
+    )
+    parser.add_argument("--say-each", metavar="TEXT", help="print a line at each completion; {max_tokens} is its own")
     parser.add_argument("--never-listen", action="store_true")
     parser.add_argument("--hang-completions", action="store_true", help="healthy, but answers no completion")
     parser.add_argument("--report-model", metavar="ID", help="report another model id")
@@ -82,12 +86,42 @@ def speech(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--word", default=" word", metavar="TEXT", help="what every other answer is made of")
     parser.add_argument("--token-s", type=float, default=0.0, metavar="SECONDS", help="how long a streamed token takes")
     parser.add_argument("--answer-s", type=float, default=0.0, metavar="SECONDS", help="how long a question takes")
+    parser.add_argument("--slow-answer", nargs=2, metavar=("TEXT", "SECONDS"), help="how long one with this takes")
+    parser.add_argument("--cut", type=int, metavar="WORDS", help="cut longer answers to questions here")
     parser.add_argument("--drip-s", type=float, default=0.0, metavar="SECONDS", help="between two bytes of an answer")
     parser.add_argument("--context", type=int, default=1 << 20, metavar="TOKENS", help="of prompt and answer together")
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="tell the context, and refuse what exceeds it instead of cutting the answer",
+    )
+    parser.add_argument("--busy", type=int, default=0, metavar="N", help="answer the first N completions with HTTP 429")
+    parser.add_argument("--busy-after", type=int, default=0, metavar="N", help="but let so many pass before")
     parser.add_argument("--status", type=int, metavar="CODE", help="answer every completion with this HTTP error")
     parser.add_argument("--body", metavar="JSON", help="answer every GET and plain completion with this")
     parser.add_argument("--hang-up", choices=["announced", "silent", "reused", "always"], help="; ".join(HANG_UPS))
+    parser.add_argument("--metrics", action="store_true", help="tell its counters at /metrics")
+    parser.add_argument("--miscount", type=int, default=0, metavar="TOKENS", help="count so many more each time")
+    parser.add_argument("--cached", type=int, default=0, metavar="TOKENS", help="of each prompt, from the prefix cache")
+    parser.add_argument("--added", type=int, default=0, metavar="TOKENS", help="count so many more in each prompt")
+    streaming(parser)
+
+
+def streaming(parser: argparse.ArgumentParser) -> None:
+    """Add the flags that say how streams come."""
     parser.add_argument("--stream", choices=STREAM_FAULTS, default="whole", help="what goes wrong in every stream")
+    parser.add_argument("--chunk", type=int, default=1, metavar="TOKENS", help="that come at once")
+    parser.add_argument("--uncounted", type=int, default=0, metavar="TOKENS", help="send so many more than usage says")
+    parser.add_argument("--tire", type=float, default=0.0, metavar="SECONDS", help="a token takes longer each time")
+    parser.add_argument("--pause", nargs=2, metavar=("N", "SECONDS"), help="stand still within each Nth completion")
+
+
+TOO_LONG = "However, you requested {1[max_tokens]} output tokens and your prompt contains {0} input tokens."
+
+
+def question(body: dict[str, Any]) -> Any:  # noqa: ANN401 a text or token ids
+    """Return the prompt of a completion, or the last message of a chat."""
+    return body["messages"][-1]["content"] if "messages" in body else body["prompt"]
 
 
 @dataclass
@@ -95,10 +129,32 @@ class Seen:
     """What the server was asked: all completions in order, the connections that brought any, the most at once."""
 
     completions: list[dict[str, Any]] = field(default_factory=list)
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    generated_tokens: int = 0
     connections: int = 0
     peak: int = 0
     current: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def count(self, usage: dict[str, Any], *, miscount: int) -> None:
+        """Count the tokens of an answer."""
+        cached = usage["prompt_tokens_details"]["cached_tokens"]
+        with self.lock:
+            self.prompt_tokens += usage["prompt_tokens"] - cached
+            self.cached_tokens += cached
+            self.generated_tokens += usage["completion_tokens"] + miscount
+
+    @property
+    def metrics(self) -> str:
+        """The counters as llama-server tells them."""
+        counters = {
+            "prompt_tokens_total": self.prompt_tokens,
+            "prompt_tokens_cached_total": self.cached_tokens,
+            "tokens_predicted_total": self.generated_tokens,
+            "requests_processing": self.current,
+        }
+        return "".join(f"llamacpp:{name} {value}\n" for name, value in counters.items())
 
     @contextlib.contextmanager
     def one(self, asked: dict[str, Any], *, first: bool) -> Iterator[int]:
@@ -125,26 +181,37 @@ class Api(BaseHTTPRequestHandler):
     answers: dict[str, str]
     seen: Seen
     asked = 0
+    number = 0
 
     def do_GET(self) -> None:
         """List the one model, or tell what was seen."""
         if self.path == "/seen":
             seen = self.seen
             self.answer({"completions": seen.completions, "connections": seen.connections, "peak": seen.peak})
+        elif self.path == "/metrics":
+            self.answer(self.seen.metrics, status=200 if self.told.metrics else 404)
         else:
-            self.answer(self.told.body or {"data": [{"id": self.told.report_model or self.told.alias}]})
+            served = {"max_model_len": self.told.context} if self.told.strict else {}
+            self.answer(self.told.body or {"data": [{"id": self.told.report_model or self.told.alias, **served}]})
 
     def do_POST(self) -> None:
         """Complete a prompt, unless told to hang up."""
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         self.asked += 1
         with self.seen.one(body, first=self.asked == 1) as number:
+            self.number = number
+            if self.told.say_on_completion and number == int(self.told.say_on_completion[0]):
+                say(self.told.say_on_completion[1])
+            if self.told.say_each:
+                say(self.told.say_each.format_map(body))
             if self.told.hang_completions:
                 time.sleep(600)
-            if number == self.told.exit_on_completion or body["prompt"] == self.told.exit_on_prompt:
+            if number == self.told.exit_on_completion or question(body) == self.told.exit_on_prompt:
                 os.kill(os.getpid(), signal.SIGKILL)
             if self.told.hang_up == "always" or (self.told.hang_up == "reused" and self.asked > 1):
                 self.close_connection = True
+            elif 0 < number - self.told.busy_after <= self.told.busy:
+                self.answer({"error": {"message": "busy"}}, status=429)
             else:
                 self.complete(body)
         if self.told.hang_up in {"announced", "silent"}:
@@ -152,36 +219,63 @@ class Api(BaseHTTPRequestHandler):
 
     def complete(self, body: dict[str, Any]) -> None:
         """Answer a prompt, whole or streamed."""
-        prompt = body["prompt"]
-        known = None if body.get("ignore_eos") else self.answers.get(prompt)
+        prompt = question(body)
+        known = None if body.get("ignore_eos") else self.answers.get(str(prompt))
         known = self.told.answer_all if self.told.answer_all is not None and not body.get("ignore_eos") else known
-        room = self.told.context - len(prompt.split())
+        asked = len(prompt.split() if isinstance(prompt, str) else prompt) + self.told.added
+        room = self.told.context - asked
         words = [self.told.word] * max(0, min(body["max_tokens"], room)) if known is None else [known]
-        usage = {"prompt_tokens": len(prompt.split()), "completion_tokens": len(words)}
-        if self.told.status or room <= 0:
-            error = {"message": f"{len(prompt.split())} tokens of a context of {self.told.context}"}
+        usage = {
+            "prompt_tokens": asked,
+            "completion_tokens": len(words),
+            "prompt_tokens_details": {"cached_tokens": min(asked, self.told.cached)},
+        }
+        if self.told.strict and body["max_tokens"] > room:
+            error = {"message": f"maximum context length is {self.told.context} tokens. {TOO_LONG.format(asked, body)}"}
+            self.answer({"error": error}, status=400)
+        elif self.told.status or room <= 0:
+            error = {"message": f"{asked} tokens of a context of {self.told.context}"}
             self.answer({"error": error}, status=self.told.status or 400)
         elif body.get("stream"):
             self.stream(words, usage)
         else:
-            time.sleep(0.0 if body.get("ignore_eos") else self.told.answer_s)
-            choice = {"text": "".join(words), "finish_reason": "length" if known is None else "stop"}
+            answer, cut = ("".join(words), True) if known is None else self.cut(known)
+            self.take_time(answer, 0.0 if body.get("ignore_eos") else self.told.answer_s)
+            self.seen.count(usage, miscount=self.told.miscount)
+            text = {"message": {"content": answer}} if "messages" in body else {"text": answer}
+            choice = {**text, "index": 0, "finish_reason": "length" if cut else "stop"}
             self.answer(self.told.body or {"choices": [choice], "usage": usage})
 
-    def stream(self, words: list[str], usage: dict[str, int]) -> None:
+    def cut(self, answer: str) -> tuple[str, bool]:
+        """Return an answer as far as it goes, and whether it was cut."""
+        words = answer.split(" ")
+        return " ".join(words[: self.told.cut]), len(words) > (self.told.cut or len(words))
+
+    def take_time(self, answer: str, seconds: float) -> None:
+        """Sleep as long as an answer takes."""
+        text, slow_s = self.told.slow_answer or (None, seconds)
+        time.sleep(float(slow_s) if text is not None and text in answer else seconds)
+
+    def stream(self, words: list[str], usage: dict[str, Any]) -> None:
         """Send a token at a time as server-sent events, with the fault that was asked for after the first."""
         fault = self.told.stream
         if fault == "silence":
             time.sleep(600)
         self.start(200, "text/event-stream", ("Transfer-Encoding", "chunked"))
         words = words[1:] if fault == "short" else words
-        for place, word in enumerate(words):
-            time.sleep(self.told.token_s)
-            self.event(json.dumps({"choices": [{"text": word}]}, ensure_ascii=False))
+        counted, uncounted = len(words), self.told.uncounted
+        words = words[:uncounted] if uncounted < 0 else words + [self.told.word] * uncounted
+        for place in range(0, len(words), self.told.chunk):
+            chunk = words[place : place + self.told.chunk]
+            time.sleep((self.told.token_s + self.told.tire * self.number) * len(chunk))
+            finish = "length" if place + len(chunk) == len(words) else None
+            self.event(json.dumps({"choices": [{"text": "".join(chunk), "finish_reason": finish}]}, ensure_ascii=False))
             if place == 0 and self.broken_off(fault):
                 return
         if fault != "no-usage":
-            self.event(json.dumps({"choices": [], "usage": {**usage, "completion_tokens": len(words)}}))
+            usage = {**usage, "completion_tokens": counted}
+            self.seen.count(usage, miscount=self.told.miscount + uncounted)
+            self.event(json.dumps({"choices": [], "usage": usage}))
         self.event("[DONE]")
         self.wfile.write(b"0\r\n\r\n")
 
@@ -194,6 +288,9 @@ class Api(BaseHTTPRequestHandler):
             self.event(json.dumps([]))
         if fault == "stall":
             time.sleep(600)
+        every, seconds = self.told.pause or (0, 0.0)
+        if every and self.number % int(every) == 0:
+            time.sleep(float(seconds))
         self.close_connection = self.close_connection or fault == "drop"
         return fault == "drop"
 
@@ -226,6 +323,13 @@ class Api(BaseHTTPRequestHandler):
         """Keep the log for the engine's own words."""
 
 
+class Server(ThreadingHTTPServer):
+    """Keeps as many connections waiting as a gate opens at once."""
+
+    request_queue_size = 256
+    daemon_threads = True
+
+
 def say(line: str) -> None:
     """Print at once."""
     print(line, flush=True)
@@ -247,8 +351,7 @@ def serve(told: argparse.Namespace) -> int:
     Api.told, Api.seen = told, Seen()
     Api.answers = json.loads(told.answers.read_text()) if told.answers else {}
     if not told.never_listen:
-        server = ThreadingHTTPServer((told.host, told.port), Api)
-        server.daemon_threads = True
+        server = Server((told.host, told.port), Api)
         say(f"port {server.server_port}")
         threading.Thread(target=server.serve_forever, daemon=True).start()
     done.wait()

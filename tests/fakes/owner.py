@@ -2,8 +2,11 @@
 A process that serves an engine and then ends in the way it is told.
 
     owner.py FOLDER ENDING [ENGINE FLAGS...]     ENDING: return, raise, exit, hang
+
+$LAUNCHER and $IMAGE say how, where it is not a bare process, and $READS which paths the image is to see.
 """
 
+import os
 import signal
 import sys
 import time
@@ -19,12 +22,14 @@ def main(folder: str, ending: str, *args: str) -> None:
         model="m",
         args=args,
         env={},
-        files={},
+        files={path: Path(path) for path in os.environ.get("READS", "").split(os.pathsep) if path},
         data_root=Path(folder),
         folder=Path(folder),
         ready_s=60.0,
         stop_s=10.0,
         request_s=10.0,
+        launcher=os.environ.get("LAUNCHER", "process"),
+        image=os.environ.get("IMAGE"),
     )
     with serving(launch) as endpoint:
         print(endpoint.url, flush=True)

@@ -7,7 +7,7 @@ from evals import Gate
 from search_spaces import Deadlines, Recipe, Serve, Target, Workload
 from trials.plan import Plan
 
-WORKLOAD = Workload(input_tokens=4, output_tokens=3, concurrency=(1, 2), warmup_s=0.0, window_s=0.1, windows=2)
+WORKLOAD = Workload(input_tokens=4, output_tokens=3, concurrency=(1, 2), waves=4, warmup_waves=1)
 
 
 def plan(
@@ -15,6 +15,7 @@ def plan(
     *flags: str,
     gate: Gate | None = None,
     overrides: Mapping[int, Serve] | None = None,
+    workload: Workload = WORKLOAD,
     request_s: float = 30.0,
     **limits: float,
 ) -> Plan:
@@ -23,7 +24,7 @@ def plan(
         recipe=Recipe(
             space="small",
             target=Target(engine="llamacpp", model="m", hardware="cpu"),
-            workload=WORKLOAD,
+            workload=workload,
             config={},
             serve=Serve(args=("--token-s", "0.002", *flags)),
             overrides=dict(overrides or {}),
@@ -32,6 +33,6 @@ def plan(
         space_folder=folder.parent,
         data_root=folder.parent,
         deadlines=Deadlines(ready_s=60.0, stop_s=5.0, request_s=request_s, **limits),
-        gate=gate,
+        gates=(gate,) if gate else (),
         seed=7,
     )

@@ -31,7 +31,7 @@ def test_the_clock_of_this_test_jumps(jumping_clock: dict[str, str]) -> None:
 
 def test_no_duration_of_a_study_follows_the_wall_clock(bench: Bench, jumping_clock: dict[str, str]) -> None:
     bench.write_space(
-        {"slow": {"flag": "--token-s", "choice": [0.002, 0.01]}}, {"slow": 0.002}, workload={"window_s": 1.5}
+        {"slow": {"flag": "--token-s", "choice": [0.002, 0.01]}}, {"slow": 0.002}, workload={"waves": 100}
     )
     ran = bench.run("study", "fake.yaml", "--dispatcher", "local", env=jumping_clock)
     assert ran.returncode == 0, ran.stderr

@@ -14,7 +14,7 @@ SLOWER = {"slow": 0.02}
 def slower_configs(bench: Bench, *seconds: float, flags: Sequence[str] = (), stop_s: float = STOP_S) -> None:
     """Write a space of a baseline and of slower configs, whose trials last long enough to be hit."""
     knobs = {"slow": {"flag": "--token-s", "choice": [0.01, *seconds]}}
-    bench.write_space(knobs, {"slow": 0.01}, flags=flags, workload={"window_s": 1}, deadlines={"stop_s": stop_s})
+    bench.write_space(knobs, {"slow": 0.01}, flags=flags, workload={"waves": 30}, deadlines={"stop_s": stop_s})
 
 
 def of_this_bench(bench: Bench, command: str) -> psutil.Process:

@@ -87,7 +87,7 @@ def several_configs(bench: Bench, configs: int) -> None:
         {"slow": {"flag": "--token-s", "ordinal": values[::-1]}},
         {"slow": values[0]},
         budget={"trials": 4 * configs},
-        workload={"window_s": 0.5},
+        workload={"waves": 10},
     )
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from search_spaces import File
-from trials.data import DataMissing, DataRefused, data_root, locate, substitute
+from search_spaces import File, Workload
+from trials.data import DataMissing, DataRefused, data_root, locate, substitute, workload_file
 
 
 def test_files_lie_beside_the_space_or_under_the_data_root(tmp_path: Path) -> None:
@@ -44,3 +44,16 @@ def test_the_data_root_is_the_variables_value(tmp_path: Path, monkeypatch: pytes
 def test_the_data_root_is_the_users_own_without_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AUTOTUNE_DATA", raising=False)
     assert data_root().name == "autotune"
+
+
+def test_a_workload_of_drawn_lengths_needs_no_file(tmp_path: Path) -> None:
+    drawn = Workload(input_tokens=4, output_tokens=3, concurrency=(1,))
+    assert workload_file(drawn, space_folder=tmp_path, data_root=tmp_path) is None
+
+
+def test_a_trace_is_found_beside_its_space_or_missed_with_its_path(tmp_path: Path) -> None:
+    listed = Workload.model_validate({"shape": {"kind": "trace", "file": {"space": "trace.jsonl"}}, "concurrency": [2]})
+    with pytest.raises(DataMissing, match=r"trace\.jsonl"):
+        workload_file(listed, space_folder=tmp_path, data_root=tmp_path)
+    (tmp_path / "trace.jsonl").write_text("", encoding="utf-8")
+    assert workload_file(listed, space_folder=tmp_path, data_root=tmp_path) == tmp_path / "trace.jsonl"

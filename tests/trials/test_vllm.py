@@ -9,7 +9,9 @@ import pytest
 
 from trials.data import data_root
 from trials.engines import EngineNotFound, Failure, Pattern, engine
-from trials.engines.vllm import CAPTURED_GRAPHS, PATTERNS, PHASES, READINGS, Effective, Reading, read
+from trials.engines.adapter import Reading
+from trials.engines.libraries import OUT_OF_MEMORY
+from trials.engines.vllm import CAPTURED_GRAPHS, PATTERNS, PHASES, READINGS, Effective, read
 
 ROOT = Path(__file__).parents[2]
 CAPTURES = ROOT / "tests/captures/vllm-0.25.1"
@@ -46,6 +48,11 @@ def argv(*args: str) -> list[str]:
 def test_the_first_argument_names_the_weights_and_ours_come_last(nothing_installed: Path) -> None:
     found = program(nothing_installed / "vllm")
     assert argv("/weights", "--max-num-seqs", "64") == [found, "serve", "/weights", "--max-num-seqs", "64", *OURS]
+
+
+def test_in_an_image_vllm_is_on_the_path() -> None:
+    argv = VLLM.argv(("/weights",), model="m", host="127.0.0.1", port=1234, data_root=None)
+    assert argv == ["vllm", "serve", "/weights", *OURS]
 
 
 @pytest.mark.parametrize("args", [(), ("--max-num-seqs", "64")])
@@ -181,6 +188,14 @@ def test_a_captured_start_says_what_runs(capture: str, different: dict[str, obje
     assert differences(read(captured(capture))) == different
 
 
+def test_what_runs_is_told_in_vllms_own_words() -> None:
+    effective = VLLM.effective(captured("default-cold"))
+    assert effective
+    assert effective["kv_cache_tokens"] == "5,956,560"
+    assert effective["captured_graphs"] == "FULL, PIECEWISE"
+    assert VLLM.effective("") is None
+
+
 def test_a_log_that_says_nothing_is_read_as_nothing() -> None:
     effective = read("")
     assert effective.captured_graphs == ()
@@ -269,7 +284,10 @@ def test_a_good_start_and_a_stop_mean_nothing(capture: str) -> None:
     assert record(capture)["exit_code"] == 0
 
 
-@pytest.mark.parametrize("pattern", PATTERNS, ids=lambda pattern: pattern.regex)
+CAPTURED = [pattern for pattern in PATTERNS if pattern not in OUT_OF_MEMORY]
+
+
+@pytest.mark.parametrize("pattern", CAPTURED, ids=lambda pattern: pattern.regex)
 def test_every_pattern_is_found_in_the_source_that_it_names(pattern: Pattern) -> None:
     assert re.search(pattern.regex, (ROOT / pattern.source).read_text(encoding="utf-8"))
 

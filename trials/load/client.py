@@ -1,22 +1,25 @@
-"""Every HTTP word that autotune speaks: an OpenAI-like API, asked directly and never through a proxy."""
+"""Every HTTP word that autotune speaks outside a load: an OpenAI-like API, asked directly and never through a proxy."""
 
-import asyncio
 import json
 import ssl
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import dataclass, replace
+from typing import Any
 
 import httpx
 
-from evals import Answer, Request
+from evals import Answer, Message, Request
 from trials.deadline import Deadline
-from trials.load.metrics import RequestTiming
 
 # Engines speak plain HTTP. A context that trusts nobody costs nothing; httpx's own reads every authority for each
 # client, 30 ms of a processor that the engine may need.
 NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+
+COMPLETIONS, CHAT = "/v1/completions", "/v1/chat/completions"
+BUSY = frozenset({408, 409, 429})
+"""HTTP errors that pass by themselves; every other 4xx would be said again."""
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.05, 2.0
 
 
 class RequestFailed(Exception):
@@ -34,8 +37,8 @@ class RequestFailed(Exception):
 
     @property
     def refused(self) -> bool:
-        """Whether the server understood the request and says it will never answer it (HTTP 4xx)."""
-        return self.status is not None and 400 <= self.status < 500  # noqa: PLR2004 HTTP's own classes
+        """Whether the server understood the request and says it will never answer it (HTTP 4xx, unless it is busy)."""
+        return self.status is not None and 400 <= self.status < 500 and self.status not in BUSY  # noqa: PLR2004 HTTP's
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +65,56 @@ def reported_models(url: str, *, timeout_s: float) -> tuple[str, ...]:
         raise RequestFailed(f"GET {url}/v1/models: not a list of models: {answer!r:.200}") from error
 
 
+def keeps_a_clock(url: str, *, timeout_s: float) -> bool:
+    """Say whether the server at `url` declares that it is emulated, on a virtual clock; silence is no such word."""
+    try:
+        said = _json("GET", f"{url}/v1/models", timeout_s=timeout_s)
+    except RequestFailed:
+        return False
+    return isinstance(said, dict) and said.get("emulated") is True and said.get("clock") == "virtual"
+
+
+def text(url: str, *, timeout_s: float) -> str:
+    """
+    Return what a page says.
+
+    Raises:
+        RequestFailed: It is not there, or does not come in time.
+    """
+    return _body("GET", url, timeout_s=timeout_s).decode(errors="replace")
+
+
+def served_context(url: str, model: str, *, timeout_s: float) -> int | None:
+    """
+    Return how many tokens of prompt and answer together one request may take, or None where the server does not say.
+
+    vLLM and SGLang say it beside the model, llama.cpp in its properties: there it is that of one slot.
+
+    Raises:
+        RequestFailed: It has no list of models.
+    """
+    answer = _json("GET", f"{url}/v1/models", timeout_s=timeout_s)
+    try:
+        said = next((one.get("max_model_len") for one in answer["data"] if one.get("id") == model), None)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise RequestFailed(f"GET {url}/v1/models: not a list of models: {answer!r:.200}") from error
+    return said if isinstance(said, int) else _slot_context(url, timeout_s=timeout_s)
+
+
+def _slot_context(url: str, *, timeout_s: float) -> int | None:
+    try:
+        said = _json("GET", f"{url}/props", timeout_s=timeout_s)["default_generation_settings"]["n_ctx"]
+    except (RequestFailed, KeyError, TypeError):
+        return None
+    return said if isinstance(said, int) else None
+
+
+Prompt = str | tuple[int, ...] | tuple[Message, ...]
+"""A text, the ids of its tokens, or the messages of a chat: the last goes to the chat endpoint."""
+
+
 def complete(
-    url: str, model: str, prompt: str, *, max_tokens: int, timeout_s: float, ignore_eos: bool = False
+    url: str, model: str, prompt: Prompt, *, max_tokens: int, timeout_s: float, ignore_eos: bool = False
 ) -> Completion:
     """
     Return the greedy completion of one prompt.
@@ -75,200 +126,88 @@ def complete(
     Raises:
         RequestFailed: No answer, or none that says what was generated.
     """
-    body = {"model": model, "prompt": prompt, "max_tokens": max_tokens, "temperature": 0, "ignore_eos": ignore_eos}
-    return _completion(url, body, timeout_s=timeout_s)
+    settings = {"max_tokens": max_tokens, "temperature": 0, "ignore_eos": ignore_eos}
+    return _completion(url, model, prompt, settings, timeout_s=timeout_s)
 
 
-def _completion(url: str, body: dict[str, Any], *, timeout_s: float) -> Completion:
-    answer = _json("POST", f"{url}/v1/completions", timeout_s=timeout_s, body=body)
+def _completion(url: str, model: str, prompt: Prompt, settings: dict[str, Any], *, timeout_s: float) -> Completion:
+    path, asked = _door(prompt)
+    answer = _json("POST", f"{url}{path}", timeout_s=timeout_s, body={"model": model, **asked, **settings})
     try:
         choice, usage = answer["choices"][0], answer["usage"]
         return Completion(
-            text=choice["text"],
+            text=(choice["message"]["content"] or "") if path == CHAT else choice["text"],
             finish_reason=choice.get("finish_reason"),
             prompt_tokens=usage["prompt_tokens"],
             completion_tokens=usage["completion_tokens"],
         )
     except (KeyError, IndexError, TypeError) as error:
-        raise RequestFailed(f"POST {url}/v1/completions: not a completion: {answer!r:.200}") from error
+        raise RequestFailed(f"POST {url}{path}: not a completion: {answer!r:.200}") from error
+
+
+def _door(prompt: Prompt) -> tuple[str, dict[str, Any]]:
+    """Return the endpoint's path, and the prompt as its request has it."""
+    if isinstance(prompt, str):
+        return COMPLETIONS, {"prompt": prompt}
+    messages = [{"role": one.role, "content": one.content} for one in prompt if isinstance(one, Message)]
+    return (CHAT, {"messages": messages}) if messages else (COMPLETIONS, {"prompt": list(prompt)})
 
 
 def asker(url: str, model: str, *, timeout_s: float) -> Callable[[Request], Answer]:
     """
     Return the function that a gate asks with: one request, one answer; trouble is an answer with an error.
 
-    The connection is closed after each answer: a gate has time, and a dropped keep-alive would look like an error.
+    A server that is busy (HTTP 408, 409 or 429) is asked again after a short pause, as long as there is time. The
+    connection is closed after each answer: a gate has time, and a dropped keep-alive would look like an error.
+
+    Args:
+        timeout_s: Seconds that one question may take in all.
     """
 
     def ask(request: Request) -> Answer:
-        body = {
-            "model": model,
-            "prompt": request.prompt,
-            "max_tokens": request.max_tokens,
-            "temperature": request.temperature,
-            "stop": list(request.until),
-        }
-        try:
-            got = _completion(url, body, timeout_s=timeout_s)
-        except RequestFailed as error:
-            transient = error.status in {408, 409, 429}
-            return Answer(
-                text="",
-                finish_reason=None,
-                completion_tokens=None,
-                error=str(error),
-                refused=error.refused and not transient,
-            )
-        return Answer(text=got.text, finish_reason=got.finish_reason, completion_tokens=got.completion_tokens)
+        deadline = Deadline("a question", timeout_s)
+        retries, pause_s = 0, FIRST_PAUSE_S
+        while True:
+            answer = _asked_once(url, model, request, timeout_s=deadline.left_s)
+            if answer.status not in BUSY or deadline.left_s <= pause_s:
+                return replace(answer, retries=retries)
+            time.sleep(pause_s)
+            retries, pause_s = retries + 1, min(2 * pause_s, LONGEST_PAUSE_S)
 
     return ask
 
 
-class Connection:
-    """One client of a closed loop: a keep-alive connection of its own, a request at a time, answers streamed."""
-
-    def __init__(self, url: str, model: str, *, request_s: float) -> None:
-        """
-        Open nothing yet.
-
-        Args:
-            request_s: Seconds that one request may take in all.
-        """
-        self._url = f"{url}/v1/completions"
-        self._model = model
-        self._request_s = request_s
-        self._kept_alive = False
-        self._deadline: asyncio.Timeout | None = None
-        self._given_up: str | None = None
-        self.token_s: float | None = None
-        """When the newest token came, on the clock of the timings."""
-        self._client = httpx.AsyncClient(
-            trust_env=False,
-            verify=NO_TLS,
-            timeout=None,  # noqa: S113 `request` has the one deadline
+def _asked_once(url: str, model: str, request: Request, *, timeout_s: float) -> Answer:
+    settings = {
+        "max_tokens": request.max_tokens,
+        "temperature": request.temperature,
+        "stop": list(request.until),
+        "seed": request.seed,
+        **dict(request.extra),
+    }
+    try:
+        got = _completion(url, model, request.prompt, settings, timeout_s=timeout_s)
+    except RequestFailed as error:
+        return Answer(
+            text="",
+            finish_reason=None,
+            completion_tokens=None,
+            error=str(error),
+            status=error.status,
+            refused=error.refused,
         )
-
-    async def __aenter__(self) -> Self:
-        """Open the client."""
-        await self._client.__aenter__()
-        return self
-
-    async def __aexit__(self, *exc: object) -> None:
-        """Close the connection."""
-        await self._client.aclose()
-
-    async def request(self, slot: int, prompt: str, *, output_tokens: int) -> RequestTiming:
-        """
-        Send one prompt and read its stream to the end; what goes wrong stands in the timing.
-
-        A server may drop an idle keep-alive connection just as it is used again. Such a request failed before any byte
-        came back, so it is sent once more on a new connection, and its clock starts again. A new connection that is
-        dropped is an error.
-        """
-        body = {
-            "model": self._model,
-            "prompt": prompt,
-            "max_tokens": output_tokens,
-            "temperature": 0,
-            "ignore_eos": True,
-            "stream": True,
-            "stream_options": {"include_usage": True},
-        }
-        content = json.dumps(body).encode()
-        reading = _Reading(slot)
-        try:
-            async with asyncio.timeout(self._request_s) as self._deadline:
-                try:
-                    await self._stream(content, reading)
-                except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError):
-                    if reading.answered or not self._kept_alive:
-                        raise
-                    reading.resent = True
-                    await self._stream(content, reading)
-        except TimeoutError:
-            return reading.timing(self._given_up or f"no whole answer within {self._request_s:g} s", timed_out=True)
-        except (httpx.HTTPError, RequestFailed, ValueError) as error:
-            return reading.timing(f"{type(error).__name__}: {error}")
-        finally:
-            self._deadline = None
-        return reading.timing(None if reading.completion_tokens is not None else "the stream ended without usage")
-
-    def give_up(self, why: str) -> None:
-        """End the request in flight, if there is one, as out of time; its timing says why."""
-        if self._deadline is not None and not self._deadline.expired():
-            self._given_up = why
-            self._deadline.reschedule(asyncio.get_running_loop().time())
-
-    async def _stream(self, content: bytes, reading: "_Reading") -> None:
-        reading.sent_s = time.perf_counter()
-        headers = {"content-type": "application/json"}
-        async with self._client.stream("POST", self._url, content=content, headers=headers) as response:
-            reading.answered = self._kept_alive = True
-            if response.is_error:
-                text = (await response.aread()).decode(errors="replace")
-                raise RequestFailed(f"HTTP {response.status_code}: {text:.200}", status=response.status_code)
-            async for chunk in response.aiter_bytes():
-                reading.feed(chunk)
-                self.token_s = reading.token_s or self.token_s
-
-
-@dataclass(slots=True)
-class _Reading:
-    """What was seen so far of one stream."""
-
-    slot: int
-    sent_s: float = 0.0
-    first_token_s: float | None = None
-    token_s: float | None = None
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    answered: bool = False
-    resent: bool = False
-    rest: bytes = b""
-
-    def feed(self, chunk: bytes) -> None:
-        """Read the lines that are whole by now; httpx's own would end one at U+2028 too, which JSON may hold."""
-        *lines, self.rest = (self.rest + chunk).split(b"\n")
-        for line in lines:
-            self._line(line)
-
-    def _line(self, line: bytes) -> None:
-        """Read one line of server-sent events."""
-        name, _, data = line.partition(b":")
-        if name != b"data" or data.strip() == b"[DONE]":
-            return
-        event = json.loads(data)
-        try:
-            self._event(event)
-        except (AttributeError, KeyError, TypeError) as error:
-            raise RequestFailed(f"not a piece of a completion: {event!r:.200}") from error
-
-    def _event(self, event: dict[str, Any]) -> None:
-        if error := event.get("error"):
-            raise RequestFailed(f"error in the stream: {error!r:.200}")
-        if choices := event.get("choices"):
-            self.token_s = time.perf_counter()
-            if self.first_token_s is None and any(choice.get("text") for choice in choices):
-                self.first_token_s = self.token_s
-        if usage := event.get("usage"):
-            self.prompt_tokens, self.completion_tokens = usage["prompt_tokens"], usage["completion_tokens"]
-
-    def timing(self, error: str | None, *, timed_out: bool = False) -> RequestTiming:
-        """Return the request as it ended now."""
-        return RequestTiming(
-            slot=self.slot,
-            sent_s=self.sent_s,
-            first_token_s=self.first_token_s,
-            ended_s=time.perf_counter(),
-            prompt_tokens=self.prompt_tokens,
-            completion_tokens=self.completion_tokens,
-            error=error,
-            timed_out=timed_out,
-            resent=self.resent,
-        )
+    return Answer(text=got.text, finish_reason=got.finish_reason, completion_tokens=got.completion_tokens)
 
 
 def _json(method: str, url: str, *, timeout_s: float, body: dict[str, Any] | None = None) -> Any:  # noqa: ANN401 JSON
+    data = _body(method, url, timeout_s=timeout_s, body=body)
+    try:
+        return json.loads(data)
+    except ValueError as error:
+        raise RequestFailed(f"{method} {url}: not JSON: {error}") from error
+
+
+def _body(method: str, url: str, *, timeout_s: float, body: dict[str, Any] | None = None) -> bytes:
     """Ask once, on a connection of its own; a request that fails is never half of another's keep-alive."""
     deadline = Deadline(f"{method} {url}", timeout_s)
     try:
@@ -280,13 +219,11 @@ def _json(method: str, url: str, *, timeout_s: float, body: dict[str, Any] | Non
             if response.is_error:
                 message = f"{method} {url}: HTTP {response.status_code}: {data.decode(errors='replace'):.200}"
                 raise RequestFailed(message, status=response.status_code)
-            return json.loads(data)
+            return data
     except TimeoutError as error:
         raise RequestFailed(f"{method} {url}: no whole answer within {timeout_s:g} s") from error
     except httpx.HTTPError as error:
         raise RequestFailed(f"{method} {url}: {type(error).__name__}: {error}") from error
-    except ValueError as error:
-        raise RequestFailed(f"{method} {url}: not JSON: {error}") from error
 
 
 def _in_time(chunks: Iterator[bytes], deadline: Deadline) -> Iterator[bytes]:

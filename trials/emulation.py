@@ -1,0 +1,59 @@
+"""A rehearsal: which emulated machine stands in for the real one. Nothing that it says is evidence."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from trials.engines.emulated.images import PREFIX
+from trials.engines.emulated.log import virtual_s
+from trials.serving import Launch
+from trials.supervisor import LOG
+
+ENGINE = "emulated"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Emulation:
+    """
+    What is emulated, and how.
+
+    Attributes:
+        landscape: Name of the machine: L0, L1 or L2.
+        seed: Of everything that is left to chance.
+        noise: Standard deviation of a launch, relative.
+        flaky: Chance that a launch dies of nothing.
+        answers: File with the right answers to the gate's questions; None: they are not known.
+    """
+
+    landscape: str
+    seed: int
+    noise: float
+    flaky: float
+    answers: Path | None = None
+
+    def instead_of(self, launch: Launch) -> Launch:
+        """Return the launch that stands in for a real one: the same flags and environment, another program."""
+        env = {**launch.env, **self._env(launch.folder, launch.image)}
+        return replace(launch, engine=ENGINE, env=env, launcher="process", image=None)
+
+    def _env(self, folder: Path, image: str | None) -> dict[str, str]:
+        """Return how to emulate; launches whose folders have other names differ in luck."""
+        told = {
+            "LANDSCAPE": self.landscape,
+            "SEED": f"{self.seed}/{'/'.join(folder.parts[-2:])}",
+            "NOISE": f"{self.noise:g}",
+            "FLAKY": f"{self.flaky:g}",
+            **({"ANSWERS": str(self.answers)} if self.answers else {}),
+            **({"IMAGE": image} if image and image.startswith(PREFIX) else {}),
+        }
+        return {f"AUTOTUNE_EMULATED_{name}": value for name, value in told.items()}
+
+
+def spent_s(folder: Path) -> float:
+    """Return the virtual seconds that the launches of a trial took."""
+    logs = sorted(folder.rglob(LOG))
+    return sum(virtual_s(_lines(log)) or 0.0 for log in logs)
+
+
+def _lines(log: Path) -> Iterable[str]:
+    return log.read_text(encoding="utf-8", errors="replace").splitlines()
