@@ -7,7 +7,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from threading import Event, Thread
-from typing import Protocol
+from typing import Any, Protocol
 
 import psutil
 import ray
@@ -75,8 +75,15 @@ class OnRay:
         self._running: dict[ray.ObjectRef[Outcome], Submitted] = {}
 
     def submit(self, plan: Plan) -> "Future[Outcome]":
-        """Start the trial on a worker."""
-        gpus = max(serve.gpus for serve, _ in serves(plan.recipe)) if plan.recipe.target.hardware != "cpu" else 0
+        """
+        Start the trial on a worker.
+
+        Raises:
+            ClusterLost: No node will ever have the devices that it needs.
+        """
+        gpus = _gpus(plan)
+        if gpus > (most := _most_gpus()):
+            raise ClusterLost(f"a trial needs {gpus} GPUs on one node and Ray has {most:g}: run where they are")
         task = self._run.options(num_cpus=1, num_gpus=gpus, max_retries=0, name=plan.folder.name)
         reference = task.remote(plan)
         submitted = self._running[reference] = Submitted(plan, Future())
@@ -109,6 +116,18 @@ class OnRay:
             ray.wait(list(running), num_returns=len(running), timeout=grace_s)
 
 
+def _gpus(plan: Plan) -> int:
+    """Return how many GPUs a trial holds; an emulated engine holds none."""
+    if plan.emulation or plan.recipe.target.hardware == "cpu":
+        return 0
+    return max(serve.gpus for serve, _ in serves(plan.recipe))
+
+
+def _most_gpus() -> float:
+    nodes: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
+    return max((node["Resources"].get("GPU", 0.0) for node in nodes if node["Alive"]), default=0.0)
+
+
 def _fail(settled: "Future[Outcome]", error: BaseException, *, local: bool) -> None:
     """Settle a trial that Ray gives no outcome of: a bug, or Ray's own end, or a node's, on which it was lost."""
     if isinstance(error, RayTaskError):
@@ -124,24 +143,25 @@ def _fail(settled: "Future[Outcome]", error: BaseException, *, local: bool) -> N
 
 
 @contextmanager
-def in_process() -> Iterator[Dispatcher]:
+def in_process(slots: int = 1) -> Iterator[Dispatcher]:  # noqa: ARG001 here they run one after the other anyway
     """Run trials here."""
     yield InProcess()
 
 
 @contextmanager
-def on_ray(address: str | None = None) -> Iterator[Dispatcher]:
+def on_ray(slots: int = 1, *, address: str | None = None) -> Iterator[Dispatcher]:
     """
     Run trials on Ray: a cluster at `address`, or one started here for as long as the block lasts.
 
-    A local one has a single slot: two engines on one machine's cores would measure each other.
+    Args:
+        slots: Of one started here. Two engines on one machine's cores would measure each other: more than one is for
+            engines that keep a clock of their own.
     """
     if address is None:
         os.environ.setdefault(
             "RAY_worker_niceness", "0"
         )  # Ray's own 15 would be inherited by the engine that we measure
-        ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
-        slots = 1
+        ray.init(num_cpus=slots, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
     else:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
         resources = ray.cluster_resources()  # type: ignore[no-untyped-call]

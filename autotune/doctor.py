@@ -5,7 +5,7 @@ import platform
 import resource
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from hashlib import file_digest
@@ -21,7 +21,11 @@ from autotune.folder import StudyFolder
 from autotune.leftovers import leftovers
 from search_spaces import SearchSpace
 from trials.data import DataMissing, locate
-from trials.engines import EngineNotFound, engine
+from trials.engines import ENGINES, EngineNotFound, engine
+from trials.engines.adapter import Building, Pattern, Reading
+from trials.launchers import CLIENTS, LAUNCHERS
+from trials.launchers.orphans import orphans
+from trials.load.selftest import SelfTest
 from trials.ports import NoFreePort, lease
 
 OURS = "autotune-serve"
@@ -106,6 +110,7 @@ def examine(space: SearchSpace | None, site: Site) -> Iterator[Finding]:
     yield from disk(site)
     yield free_ports()
     yield from left_engines(site.studies)
+    yield from left_containers()
     yield load_average(os.getloadavg()[0], os.cpu_count() or 1)
 
 
@@ -152,7 +157,8 @@ def _version(name: str, installed: str, wanted: SpecifierSet, mend: str) -> Find
 def found_engine(space: SearchSpace, site: Site) -> Finding:
     """Return which program would serve the space."""
     try:
-        return Finding("ok", "engine", engine(space.target.engine).version(site.data_root))
+        how, target = LAUNCHERS[space.target.launcher], space.target
+        return Finding("ok", "engine", how.version(engine(target.engine), target.image, site.data_root))
     except EngineNotFound as error:
         return _unfit("engine", error)
 
@@ -206,7 +212,8 @@ def memory(space: SearchSpace, site: Site) -> Iterator[Finding]:
 def open_files(space: SearchSpace) -> Finding:
     """Return the limit of open files against the space's highest concurrency."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = max(*space.workload.concurrency, space.gate.concurrency) + OTHER_FILES
+    ladder = space.workload.concurrency
+    needed = max(*ladder, *(gate.at_once(ladder, early=False) for gate in space.gates)) + OTHER_FILES
     what = f"{limit} files may be open at once, the space needs {needed}"
     enough = limit == resource.RLIM_INFINITY or limit >= needed
     return Finding("ok" if enough else "unfit", "open files", what, "" if enough else f"ulimit -n {needed}")
@@ -252,6 +259,37 @@ def left_engines(studies: Path) -> Iterator[Finding]:
         yield Finding("warn", "leftovers", what, f"wait a minute while it is stopped, then kill {left.pid}")
     if not found:
         yield Finding("ok", "leftovers", f"no engine of a study in {studies} that ended")
+
+
+def client(test: SelfTest) -> Finding:
+    """Return whether the load generator can measure the load that it was tried on."""
+    if test.fit:
+        return Finding("ok", "load generator", "measures this load")
+    mend = "; ".join(test.advice) or "try again when the machine is idle, or at a lower concurrency"
+    return Finding("unfit", "load generator", f"it can't measure this load here: {'; '.join(test.faults)}", mend)
+
+
+def left_containers() -> Iterator[Finding]:
+    """Yield the containers of ours whose supervisor was killed; the next launch of their kind removes them too."""
+    for client in CLIENTS:
+        for orphan in orphans(client) if shutil.which(client) else ():
+            what = f"container {orphan.id[:12]} of {orphan.spec.parent} {'runs' if orphan.running else 'is left'}"
+            yield Finding("warn", "leftovers", f"{what}, its supervisor does not", f"{client} rm -f {orphan.id[:12]}")
+
+
+def unsourced() -> Iterator[Finding]:
+    """Yield each log line that an adapter knows without a source: such a line decides nothing."""
+    for name, adapter in ENGINES.items():
+        lines: Sequence[Pattern | Building | Reading] = (
+            *adapter.patterns,
+            *adapter.building,
+            *adapter.readings.values(),
+        )
+        bare = [line.regex for line in lines if not line.source]
+        for regex in bare:
+            yield Finding("warn", "facts", f"{name}: {regex!r} has no source", "capture such a log, or cite one")
+        if not bare:
+            yield Finding("ok", "facts", f"{name}: {len(lines)} log lines, each with its source")
 
 
 def load_average(load: float, processors: int) -> Finding:

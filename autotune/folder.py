@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 from autotune.lock import held
 from search_spaces import Config, SearchSpace, source
 from trials import outcome as outcomes
+from trials.emulation import Emulation
 from trials.files import write_whole
 from trials.outcome import Outcome
 
@@ -47,6 +48,9 @@ class Settings:
         hours: Wall-clock hours that the search may take, or None.
         started: When, ISO 8601 with offset.
         version: autotune's.
+        known: Whether the space's known recipes are tried first.
+        nodes: Trials at once on this machine; more than one only in a rehearsal.
+        emulation: What stands in for the engine; None: nothing does, and what is measured is evidence.
     """
 
     name: str
@@ -60,6 +64,9 @@ class Settings:
     hours: float | None
     started: str
     version: str
+    known: bool = True
+    nodes: int = 1
+    emulation: Emulation | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +145,11 @@ class StudyFolder:
     def evidence_html(self) -> Path:
         """The same with plots, as one page."""
         return self.root / "evidence.html"
+
+    @property
+    def answers(self) -> Path:
+        """Right answers to the gate's questions, for an emulated engine."""
+        return self.root / "answers.jsonl"
 
     @property
     def plots(self) -> Path:

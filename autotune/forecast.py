@@ -29,6 +29,14 @@ def left_s(
 def confirm_s(space: SearchSpace, measured: Sequence[Measured]) -> float:
     """Return the seconds that confirming one candidate takes at most: its launches, and one long gate an arm."""
     launch_s = fmean(sum(s for phase, s in one.seconds.items() if phase not in {"judge", "smell"}) for one in measured)
-    judge_s = fmean(one.seconds.get("judge", 0.0) + one.seconds.get("smell", 0.0) for one in measured)
-    questions = space.gate.questions
-    return 2 * (space.budget.confirm_launches * launch_s + judge_s * questions.confirm / questions.search)
+    return 2 * (space.budget.confirm_launches * launch_s + _judge_s(space, measured))
+
+
+def _judge_s(space: SearchSpace, measured: Sequence[Measured]) -> float:
+    """Return the seconds of all questions that one arm is asked in confirmation, at the pace of those asked so far."""
+    spent_s = sum(one.seconds.get("judge", 0.0) + one.seconds.get("smell", 0.0) for one in measured)
+    judged = [each.verdict for one in measured for each in one.judged]
+    whole = max((verdict.protocol.identity.questions for verdict in judged), default=0)
+    ladder = space.workload.concurrency
+    asked = sum((gate.questions.confirm or whole) * len(gate.confirmed_at(ladder)) for gate in space.gates)
+    return spent_s * asked / max(1, sum(verdict.asked for verdict in judged))

@@ -5,9 +5,11 @@ import platform
 from importlib.metadata import version
 from pathlib import Path
 
-from evals.harness import load as load_exam
+from autotune.gates import gates
+from evals import Identity
 from search_spaces import SearchSpace
 from trials.engines import engine
+from trials.launchers import LAUNCHERS
 
 LIBRARIES = ("optuna", "ray", "lm-eval")
 
@@ -17,21 +19,30 @@ def provenance(space: SearchSpace, data_root: Path) -> dict[str, str]:
     Return the facts by name.
 
     Raises:
-        evals.TaskError: If the gate's task can't be loaded.
+        evals.TaskError: If a gate's task can't be loaded.
         trials.engines.EngineNotFound: If the engine is not on this machine.
     """
-    target, identity = space.target, load_exam(space.gate.task).identity
+    target = space.target
+    program = LAUNCHERS[target.launcher].version(engine(target.engine), target.image, data_root)
     return {
         "autotune": version("autotune-serve"),
         **{library: version(library) for library in LIBRARIES},
-        "engine": f"{target.engine}, {engine(target.engine).version(data_root)}, image {target.image or 'none'}",
+        "engine": f"{target.engine}, {program}, image {target.image or 'none'}",
         "model": f"{target.model}: "
         + ", ".join(f"{name} {file.data or file.space} sha256 {file.sha256}" for name, file in target.files.items()),
-        "gate": f"{identity.task} by {identity.evaluator}, {identity.questions} questions, task sha256 "
-        f"{identity.task_sha256}, questions sha256 {identity.questions_sha256}",
+        "gate": "; ".join(
+            _gate(gate.exam.identity) for gate in gates(space, space_folder=space.folder, data_root=data_root)
+        ),
         "host": f"{platform.system()} {platform.release()}, {cpu()}, {os.cpu_count()} cores, {memory_gib():.0f} GiB",
         "python": platform.python_version(),
     }
+
+
+def _gate(identity: Identity) -> str:
+    return (
+        f"{identity.task} by {identity.evaluator}, {identity.questions} questions over {identity.endpoint}, "
+        f"task sha256 {identity.task_sha256}, questions sha256 {identity.questions_sha256}"
+    )
 
 
 def cpu() -> str:

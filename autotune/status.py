@@ -24,6 +24,7 @@ class Status:
     """
 
     study: str
+    emulated: bool
     state: Literal["running", "not finished", "done"]
     space: SearchSpace
     trials: tuple[TrialRecord, ...]
@@ -42,6 +43,7 @@ class Status:
         done = self.conclusion
         return {
             "study": self.study,
+            "emulated": self.emulated,
             "state": self.state,
             "trials": self.ended,
             "launches": self.launches,
@@ -61,6 +63,7 @@ def status(folder: StudyFolder) -> Status:
     }
     return Status(
         study=folder.root.name,
+        emulated=folder.settings().emulation is not None,
         state="done" if done else "running" if driver(folder.lock) else "not finished",
         space=space,
         trials=tuple(trials),

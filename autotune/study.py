@@ -1,7 +1,7 @@
 """The study: baseline, search, confirmation. Whatever it knows it reads from its folder, so it can go on from there."""
 
 from collections.abc import Generator, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import ALL_COMPLETED, FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +21,8 @@ from autotune.events import (
 from autotune.evidence import write as write_evidence
 from autotune.folder import Arm, Settings, StudyFolder, TrialRecord
 from autotune.forecast import left_s
+from autotune.gates import GateOfStudy, confirming, gates
+from autotune.rehearsal import prepare
 from autotune.retries import LOST_IN_A_ROW, RETRIES, again, counting, known
 from autotune.search.budget import Budget
 from autotune.search.propose import propose
@@ -62,6 +64,7 @@ class Sitting:
     folder: StudyFolder
     settings: Settings
     space: SearchSpace
+    gates: tuple[GateOfStudy, ...]
     dispatcher: Dispatcher
     search: Search
     budget: Budget
@@ -129,8 +132,11 @@ def _sit_down(folder: StudyFolder, dispatcher: Dispatcher) -> Sitting:
         trials=settings.trials - sum(record.fingerprint != records[0].fingerprint for record in records),
         hours=settings.hours,
         spent_s=sum(sum(record.outcome.seconds.values()) for record in records if record.outcome) / dispatcher.slots,
+        virtual=settings.emulation is not None,
     )
-    sitting = Sitting(folder, settings, space, dispatcher, search, budget, records=dict(enumerate(records)))
+    exams = gates(space, space_folder=settings.space_folder, data_root=settings.data_root)
+    prepare(folder, settings, exams)
+    sitting = Sitting(folder, settings, space, exams, dispatcher, search, budget, records=dict(enumerate(records)))
     for record in {record.fingerprint: record for record in records}.values():  # the last try of each config
         if again(record, records):
             _retry(sitting, record)
@@ -166,6 +172,7 @@ def _baseline_is_open(trials: Sequence[TrialRecord]) -> bool:
 def _search(sitting: Sitting) -> Iterator[Event]:
     """Propose, run and tell until the budget is spent, the space is exhausted, or nothing starts at all."""
     why = ""
+    _enqueue_known(sitting)
     while not why or sitting.running:
         while not why and len(sitting.running) < sitting.dispatcher.slots:
             why = _over(sitting)
@@ -183,6 +190,15 @@ def _search(sitting: Sitting) -> Iterator[Event]:
             yield from _collect(sitting)
         _refuse_to_go_on_losing(sitting)
     yield SearchEnded(why)
+
+
+def _enqueue_known(sitting: Sitting) -> None:
+    """Ask for the space's known recipes first, those that no earlier sitting tried."""
+    tried = {record.fingerprint for record in sitting.trials}
+    for known_recipe in sitting.space.known if sitting.settings.known else ():
+        config = {**sitting.space.baseline, **known_recipe.set}
+        if resolve(sitting.space, config).fingerprint not in tried:
+            sitting.search.enqueue(config)
 
 
 def _refuse_to_go_on_losing(sitting: Sitting) -> None:
@@ -216,17 +232,22 @@ def _submit(sitting: Sitting, proposal: Proposal, recipe: Recipe) -> Iterator[Ev
     )
     sitting.records[number] = record
     yield TrialStarted(number=number, changes=changes(record, sitting.space), standings=sitting.standings())
-    gate = _gate(sitting, sitting.space.gate.questions.search, baseline(sitting.trials).outcome)
-    plan = _plan(sitting, recipe, folder, gate, seed=sitting.settings.seed)
+    asked = tuple(gate.searching() for gate in sitting.gates)
+    plan = _plan(sitting, recipe, folder, asked, seed=sitting.settings.seed)
     sitting.running[sitting.dispatcher.submit(plan)] = Running(record, proposal)
 
 
 def _collect(sitting: Sitting) -> Iterator[Event]:
-    """Wait until a trial ends; tell what became of it."""
-    done, _ = wait(sitting.running, return_when=FIRST_COMPLETED)
-    for future in done:
+    """
+    Wait until a trial ends; tell what became of it.
+
+    Emulated ones are told in their order once all have ended, so that what is proposed next depends on no clock.
+    """
+    done, _ = wait(sitting.running, return_when=ALL_COMPLETED if sitting.settings.emulation else FIRST_COMPLETED)
+    for future in sorted(done, key=lambda each: sitting.running[each].record.number):
         running = sitting.running.pop(future)
         outcome = future.result()
+        sitting.budget.spend(sum(outcome.seconds.values()) / sitting.dispatcher.slots)
         record = replace(running.record, outcome=outcome)
         outcomes.write(record.folder / "outcome.json", outcome)
         sitting.records[record.number] = record
@@ -277,7 +298,7 @@ def _launch(sitting: Sitting, standing: Standing, arm: Arm) -> Generator[Event, 
         sitting,
         resolve(sitting.space, config),
         sitting.folder.new_launch(number, arm, candidate.number),
-        gate=_launch_gate(sitting, standing, arm),
+        gates=_launch_gates(sitting, standing, arm),
         # both launches of a pair get the same prompts, the next pair fresh ones
         seed=sitting.settings.seed * 1000 + (len(standing.a) + len(standing.b)) // 2 + 1,
     )
@@ -290,35 +311,21 @@ def _launch(sitting: Sitting, standing: Standing, arm: Arm) -> Generator[Event, 
     return outcome
 
 
-def _launch_gate(sitting: Sitting, standing: Standing, arm: Arm) -> Gate | None:
-    """Return the long gate for the first launch of each arm; the candidate is held against the baseline's answers."""
-    judged = standing.a if arm == "A" else standing.b
-    if judged:
-        return None
-    return _gate(sitting, sitting.space.gate.questions.confirm, None if arm == "A" else standing.a[0])
+def _launch_gates(sitting: Sitting, standing: Standing, arm: Arm) -> tuple[Gate, ...]:
+    """Return the long gates for the first launch of each arm; the candidate is held against the baseline's answers."""
+    if standing.a if arm == "A" else standing.b:
+        return ()
+    return tuple(confirming(sitting.gates, None if arm == "A" else standing.a[0].judged))
 
 
-def _gate(sitting: Sitting, questions: int, reference: Outcome | None) -> Gate:
-    gate = sitting.space.gate
-    return Gate(
-        task=gate.task,
-        threshold=gate.threshold,
-        filters=gate.filters,
-        questions=questions,
-        smell=gate.smell,
-        concurrency=gate.concurrency,
-        max_tokens=gate.max_tokens,
-        reference=reference.correct if isinstance(reference, Measured) else None,
-    )
-
-
-def _plan(sitting: Sitting, recipe: Recipe, folder: Path, gate: Gate | None, seed: int) -> Plan:
+def _plan(sitting: Sitting, recipe: Recipe, folder: Path, gates: tuple[Gate, ...], seed: int) -> Plan:
     return Plan(
         recipe=recipe,
         folder=folder.resolve(),
         space_folder=sitting.settings.space_folder,
         data_root=sitting.settings.data_root,
+        emulation=sitting.settings.emulation,
         deadlines=sitting.space.deadlines,
-        gate=gate,
+        gates=gates,
         seed=seed,
     )

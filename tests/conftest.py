@@ -12,7 +12,7 @@ from autotune.fetch import FETCHES, fetch
 from trials.data import data_root
 
 ROOT = Path(__file__).parents[1]
-SEEDS = {"demo": range(3), "kill": range(1)}
+SEEDS = {"demo": range(3), "kill": range(1), "rehearsal": range(3)}
 
 Autotune = Callable[..., "subprocess.CompletedProcess[str]"]
 
@@ -28,6 +28,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         (mark,) = metafunc.definition.iter_markers("campaign")
         seeds = SEEDS[mark.args[0]]
         metafunc.parametrize("campaign_seed", seeds if metafunc.config.getoption("all_seeds") else seeds[:1])
+
+
+@pytest.fixture
+def campaign_seeds(request: pytest.FixtureRequest) -> range:
+    """Return the seeds of a campaign whose test looks at all of them together: the first, or all."""
+    (mark,) = request.node.iter_markers("campaign")
+    seeds = SEEDS[mark.args[0]]
+    return seeds if request.config.getoption("all_seeds") else seeds[:1]
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import typer
 
 from autotune import __version__
-from autotune.cli import doctor, evidence, fetch, schema, spaces, stop, study
+from autotune.cli import diff, doctor, evidence, fetch, importing, schema, selftest, spaces, stop, study
 from autotune.cli.system import advice
 from autotune.dispatch import ClusterLost
 from autotune.doctor import Unfit
@@ -52,7 +52,7 @@ app = typer.Typer(
     epilog=(
         "Exit codes: 0 done, whatever the verdict; 1 a bug; 2 bad input; 3 this environment is unfit, or trial after "
         "trial was lost; 4 the study exists or is being run; 5 the baseline failed; 10 no win, with --require-win; "
-        "130 interrupted, can be resumed."
+        "11 different, with diff --exit-code; 130 interrupted, can be resumed."
     ),
 )
 app.command("study")(study.study)
@@ -65,6 +65,9 @@ app.command("command")(spaces.command)
 app.command("schema")(schema.schema)
 app.command("fetch")(fetch.fetch)
 app.command("doctor")(doctor.doctor)
+app.command("import")(importing.import_)
+app.command("diff")(diff.diff)
+app.command("selftest")(selftest.selftest)
 
 
 def _version(asked: bool) -> None:

@@ -13,7 +13,7 @@ from rich.progress import Progress
 
 from autotune.cli.fetch import DataRoot
 from autotune.cli.study import AsJson, Studies
-from autotune.doctor import Finding, Site, Unfit, examine, intact_files
+from autotune.doctor import Finding, Site, Unfit, examine, intact_files, unsourced
 from search_spaces import SearchSpace, load
 from trials.data import data_root
 
@@ -24,6 +24,9 @@ def doctor(
     space: Annotated[str | None, typer.Argument(help="A space to check for too: its engine, files and needs.")] = None,
     studies: Studies = Path("studies"),
     data: DataRoot = None,
+    facts: Annotated[
+        bool, typer.Option("--facts", help="Say instead which log lines of the engines have no source.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Say whether this machine is fit for a study, and how to mend what is not; exit code 3 if it is unfit."""
@@ -34,7 +37,7 @@ def doctor(
         space_folder=loaded.folder if loaded else Path(),
     )
     unfit = []
-    for finding in _findings(loaded, site):
+    for finding in unsourced() if facts else _findings(loaded, site):
         typer.echo(json.dumps(asdict(finding)) if as_json else _row(finding))
         if finding.level == "unfit":
             unfit.append(finding.check)

@@ -27,6 +27,7 @@ from autotune.events import (
 from autotune.evidence import tables
 from autotune.evidence.evidence import RESULTS
 from autotune.folder import StudyFolder
+from autotune.rehearsal import mark
 from search_spaces import Scalar
 from trials.outcome import Infeasible, Lost, Measured, Outcome
 
@@ -149,11 +150,11 @@ def sentence(event: TrialStarted | TrialEnded | SearchEnded | LaunchStarted | La
 
 
 def _which(folder: StudyFolder) -> str:
-    return f"study {folder.root.name} in {folder.root}"
+    return f"{mark(folder.settings())}study {folder.root.name} in {folder.root}"
 
 
 def _left(folder: StudyFolder) -> str:
-    return f"winner: {folder.recipe}; evidence: {folder.evidence_html}"
+    return f"{mark(folder.settings())}winner: {folder.recipe}; evidence: {folder.evidence_html}"
 
 
 def _go_on(folder: StudyFolder) -> str:
@@ -207,7 +208,8 @@ def duration(seconds: float) -> str:
 def summary(folder: StudyFolder, *, whole: bool) -> Iterator[str]:
     """Yield how a study stands, from its folder alone; all its trials too if `whole`."""
     found = status.status(folder)
-    yield f"{found.study}: {found.state}, {found.ended} trials ended, {found.launches} launches of confirmation"
+    said = mark(folder.settings())
+    yield f"{said}{found.study}: {found.state}, {found.ended} trials ended, {found.launches} launches of confirmation"
     if not found.ended:
         return
     base = baseline(found.trials).outcome
@@ -215,9 +217,10 @@ def summary(folder: StudyFolder, *, whole: bool) -> Iterator[str]:
         yield tables.plain(tables.trials(found.trials, found.space, value(base, found.space.objective)))
     if found.baseline is not None and found.best is not None:
         number, best = found.best
-        yield f"best in the search: {_trial(number)}, {tables.percent(best / found.baseline - 1)} against the baseline"
+        gain = tables.percent(best / found.baseline - 1)
+        yield f"{said}best in the search: {_trial(number)}, {gain} against the baseline"
     if found.conclusion:
-        yield from _verdict(found.conclusion)
+        yield from (f"{said}{line}" for line in _verdict(found.conclusion))
 
 
 def _verdict(conclusion: Conclusion) -> Iterator[str]:

@@ -14,22 +14,31 @@ from autotune import __version__
 from autotune.cli.fetch import DataRoot
 from autotune.cli.show import showing, summary
 from autotune.dispatch import Dispatcher, in_process, on_ray
-from autotune.doctor import Site, Unfit, examine, refuse_unfit
+from autotune.doctor import Site, Unfit, client, examine, refuse_unfit
 from autotune.evidence import gather
 from autotune.folder import Settings, StudyFolder, all_studies, open_study, study_folder
 from autotune.leftovers import outwait
 from autotune.provenance import provenance
+from autotune.rehearsal import rehearsed
 from autotune.search.samplers import SAMPLERS
 from autotune.status import status as status_of
 from autotune.study import run
 from search_spaces import SearchSpace, SpaceError, load
-from trials.data import data_root
+from trials.data import data_root, workload_file
+from trials.emulation import Emulation
+from trials.engines.emulated.chance import FLAKY, LAUNCH
+from trials.load.selftest import selftest
 from trials.serving import MARGIN_S
 
 NO_WIN = 10
 
 Place = Literal["ray", "local"]
-DISPATCHERS: Mapping[Place, Callable[[], AbstractContextManager[Dispatcher]]] = {"ray": on_ray, "local": in_process}
+Landscape = Literal["L0", "L1", "L2"]
+NODES = 4
+DISPATCHERS: Mapping[Place, Callable[[int], AbstractContextManager[Dispatcher]]] = {
+    "ray": on_ray,
+    "local": in_process,
+}
 
 Studies = Annotated[Path, typer.Option("--studies", help="Folder of all studies.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON objects, one a line, and nothing else.")]
@@ -43,7 +52,13 @@ def study(
     trials: Annotated[int | None, typer.Option(min=0, help="Trials beside the baseline; default: the space's.")] = None,
     hours: Annotated[float | None, typer.Option(min=0.0, help="Hours of search; default: the space's.")] = None,
     sampler: Annotated[str | None, typer.Option(help=f"One of {', '.join(SAMPLERS)}; default: the space's.")] = None,
+    known: Annotated[bool, typer.Option("--known/--no-known", help="Try the space's known recipes first.")] = True,
     dispatcher: Annotated[Place, typer.Option(help="Where trials run: on Ray, or in this process.")] = "ray",
+    emulate: Annotated[bool, typer.Option("--emulate", help="Rehearse on an emulated MI355X: never evidence.")] = False,
+    landscape: Annotated[
+        Landscape, typer.Option(help="Which emulated machine: L0 is fitted to published figures, the others are not.")
+    ] = "L0",
+    nodes: Annotated[int, typer.Option(min=1, help="Emulated machines at once; a real one is always alone.")] = NODES,
     studies: Studies = Path("studies"),
     data: DataRoot = None,
     as_json: AsJson = False,
@@ -51,13 +66,17 @@ def study(
 ) -> None:
     """Tune: measure the baseline, search, confirm the winner, and write its recipe with the evidence."""
     loaded = load(space)
+    runs = rehearsed(loaded) if emulate else loaded
     root = (data or data_root()).resolve()
     folder = study_folder(studies, name or loaded.name)
     chosen = sampler or loaded.sampler
     if chosen not in SAMPLERS:
         raise SpaceError(f"no sampler {chosen!r}: known are {', '.join(SAMPLERS)}")
-    _refuse_unfit(loaded, Site(studies=studies, data_root=root, space_folder=loaded.folder))
-    facts = provenance(loaded, root)
+    _refuse_unfit(runs, Site(studies=studies, data_root=root, space_folder=loaded.folder))
+    file = workload_file(loaded.workload, space_folder=loaded.folder, data_root=root)
+    if not emulate:
+        refuse_unfit([client(selftest(loaded.workload, file=file))])
+    facts = provenance(runs, root)
     settings = Settings(
         name=folder.root.name,
         space=space,
@@ -70,6 +89,11 @@ def study(
         hours=loaded.budget.hours if hours is None else hours,
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         version=__version__,
+        known=known,
+        nodes=nodes if emulate else 1,
+        emulation=Emulation(landscape=landscape, seed=seed, noise=LAUNCH, flaky=FLAKY, answers=folder.answers.resolve())
+        if emulate
+        else None,
     )
     folder.begin(settings, loaded, facts)
     _run(folder, settings, as_json=as_json, require_win=require_win)
@@ -86,7 +110,7 @@ def resume(
     settings = folder.settings()
     site = Site(studies=studies, data_root=settings.data_root, space_folder=settings.space_folder)
     space = load(folder.space)
-    _refuse_unfit(space, site)
+    _refuse_unfit(rehearsed(space) if settings.emulation else space, site)
     _refuse_company(folder, space.deadlines.stop_s)
     _run(folder, settings, as_json=as_json, require_win=require_win)
 
@@ -112,7 +136,7 @@ def _run(folder: StudyFolder, settings: Settings, *, as_json: bool, require_win:
     _interruptible()
     with folder.locked(), showing(folder, as_json=as_json) as show:
         try:
-            with DISPATCHERS[settings.dispatcher]() as dispatcher:
+            with DISPATCHERS[settings.dispatcher](settings.nodes) as dispatcher:
                 _interruptible()  # again: Ray has put its own handlers in, which abort
                 for event in run(folder, dispatcher):
                     show.event(event)

@@ -7,7 +7,7 @@ from pydantic import TypeAdapter
 
 from autotune.confirm import changes
 from autotune.evidence import tables
-from autotune.evidence.evidence import Evidence, gather, verdicts
+from autotune.evidence.evidence import Evidence, gather, judged
 from autotune.evidence.html import to_html
 from autotune.evidence.plots import plots, png, svg
 from autotune.evidence.templates import render
@@ -28,7 +28,8 @@ def write(folder: StudyFolder) -> None:
     """
     found = gather(folder)
     if found.finished:
-        write_whole(folder.recipe, recipe_text(resolve(found.space, found.conclusion.winner.config)))
+        recipe = recipe_text(resolve(found.space, found.conclusion.winner.config))
+        write_whole(folder.recipe, f"# {found.emulated}\n{recipe}" if found.emulated else recipe)
     else:
         folder.recipe.unlink(missing_ok=True)
     folder.plots.mkdir(exist_ok=True)
@@ -49,13 +50,15 @@ def to_markdown(found: Evidence) -> str:
         last=found.standing,
         tables=tables,
         plots=plots(found),
-        confirmed=verdicts(found),
+        confirmed=judged(found),
     )
 
 
 def _figures(outcome: Outcome | None) -> object:
     """Return an outcome without the answers to single questions: these are in the trial's own `outcome.json`."""
-    return replace(outcome, correct={}) if isinstance(outcome, Measured) else outcome
+    if not isinstance(outcome, Measured):
+        return outcome
+    return replace(outcome, judged=tuple(replace(each, correct={}) for each in outcome.judged))
 
 
 def _winner(found: Evidence) -> dict[str, object]:
@@ -72,6 +75,7 @@ def to_json(found: Evidence) -> str:
     """Return the evidence for machines."""
     conclusion, space = found.conclusion, found.space
     whole = {
+        "emulated": found.settings.emulation is not None,
         "finished": found.finished,
         "result": conclusion.result if found.finished else None,
         "sentence": found.sentence,
@@ -86,7 +90,9 @@ def to_json(found: Evidence) -> str:
             }
             for standing in conclusion.standings
         ],
-        "gates": [{"recipe": name, "verdict": verdict} for name, verdict in verdicts(found)],
+        "gates": [
+            {"recipe": name, "concurrency": each.concurrency, "verdict": each.verdict} for name, each in judged(found)
+        ],
         "trials": [
             {"number": t.number, "config": t.config, "fingerprint": t.fingerprint, "outcome": _figures(t.outcome)}
             for t in found.trials

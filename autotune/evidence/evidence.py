@@ -8,9 +8,9 @@ from typing import Any
 
 from autotune.confirm import Conclusion, Standing, baseline, conclude, value
 from autotune.folder import LaunchRecord, Settings, StudyFolder, TrialRecord
-from evals import Verdict
+from autotune.rehearsal import MARK, mark
 from search_spaces import SearchSpace, load
-from trials.outcome import Infeasible, Lost, Measured
+from trials.outcome import Infeasible, Judgement, Lost, Measured
 
 RESULTS = {
     "win": "Win: trial {number} is faster than the baseline, and passes its gate.",
@@ -57,15 +57,30 @@ class Evidence:
         return self.conclusion.standings[-1] if self.conclusion.standings else None
 
     @property
+    def mark(self) -> str:
+        """What stands before every title: nothing, or that all of it was emulated."""
+        return mark(self.settings)
+
+    @property
+    def emulated(self) -> str:
+        """What a reader of a rehearsal must know first; nothing of a real study."""
+        if (emulation := self.settings.emulation) is None:
+            return ""
+        return (
+            f"{MARK}: no GPU and no model had a part in this. It rehearses the study on landscape "
+            f"{emulation.landscape} of an emulated MI355X, whose hours are virtual; no number here is a measurement."
+        )
+
+    @property
     def sentence(self) -> str:
         """The verdict in a sentence; of a study that is not finished, how far it is."""
         if self.finished is None:
             trials, launches = (sum(one.outcome is not None for one in some) for some in (self.trials, self.launches))
-            return (
+            return self.mark + (
                 f"Not finished, no verdict yet. Trials that ended: {trials}; launches of the confirmation: {launches}."
             )
         number = self.standing.candidate.number if self.standing else 0
-        return RESULTS[self.conclusion.result].format(number=number)
+        return self.mark + RESULTS[self.conclusion.result].format(number=number)
 
 
 def gather(folder: StudyFolder) -> Evidence:
@@ -100,15 +115,11 @@ def _score(name: str, trials: Sequence[TrialRecord], space: SearchSpace) -> floa
     raise NoBaseline(f"study {name!r} has no measured baseline, so no evidence: {why}; see `autotune status {name}`")
 
 
-def judged(found: Evidence) -> list[tuple[str, Measured]]:
-    """Return the launches of the confirmation that were judged by the gate, each with the name of its recipe."""
+def judged(found: Evidence) -> list[tuple[str, Judgement]]:
+    """Return the judgements of the confirmation, each with the name of its recipe."""
     return [
-        ("baseline" if launch.arm == "A" else f"trial {launch.candidate}", launch.outcome)
+        ("baseline" if launch.arm == "A" else f"trial {launch.candidate}", judgement)
         for launch in found.launches
-        if isinstance(launch.outcome, Measured) and launch.outcome.verdict is not None
+        if isinstance(launch.outcome, Measured)
+        for judgement in launch.outcome.judged
     ]
-
-
-def verdicts(found: Evidence) -> list[tuple[str, Verdict]]:
-    """Return the verdicts of the confirmation, each with the name of its recipe."""
-    return [(name, measured.verdict) for name, measured in judged(found) if measured.verdict is not None]

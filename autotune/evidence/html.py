@@ -8,7 +8,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from autotune.evidence import tables
-from autotune.evidence.evidence import Evidence, verdicts
+from autotune.evidence.evidence import Evidence, judged
 from autotune.evidence.plots import DARK, LIGHT, Plot, Theme, plots, svg
 from autotune.evidence.templates import render
 from autotune.folder import LaunchRecord, TrialRecord
@@ -32,7 +32,7 @@ def to_html(found: Evidence) -> str:
         found=found,
         last=found.standing,
         tables=tables,
-        confirmed=verdicts(found),
+        confirmed=judged(found),
         plots=[(plot, [_inline(plot, theme) for theme in (LIGHT, DARK)]) for plot in plots(found)],
         trial_files=_raw(found.root, found.trials),
         launch_files=_raw(found.root, found.launches),

@@ -101,14 +101,14 @@ def plots(found: Evidence) -> tuple[Plot, ...]:
     every = [
         Plot(
             name="interactivity",
-            title="Throughput per GPU against interactivity",
+            title=f"{found.mark}Throughput per GPU against interactivity",
             says="Up and to the right is better; the numbers are concurrencies. Small marks are single launches, lines "
             "their geometric means; grey are the trials of the search that passed their gate.",
             draw=partial(_interactivity, series.curves(found), series.searched(found), metric),
         ),
         Plot(
             name="search",
-            title="Search progress",
+            title=f"{found.mark}Search progress",
             says="The objective of each trial in order, and the best until then of those that passed their gate. "
             "Trials without a measurement stand at the foot.",
             draw=partial(_search, series.steps(found), found.score, metric),
@@ -118,10 +118,10 @@ def plots(found: Evidence) -> tuple[Plot, ...]:
         every.append(
             Plot(
                 name="gate",
-                title=f"Gate: {found.space.gate.task}",
+                title=f"{found.mark}Gate: {', '.join(gate.task for gate in found.space.gates)}",
                 says="Share of right answers after so many questions, in the order asked, on each recipe's lowest "
                 "filter; bars at the end are 95 % intervals.",
-                draw=partial(_gate, gates, found.space.gate.threshold),
+                draw=partial(_gate, gates),
             )
         )
     return tuple(every)
@@ -252,8 +252,10 @@ def _search(steps: Sequence[Step], baseline: float, metric: str, axes: Axes, the
 # --- the gate -------------------------------------------------------------------------------------------------------
 
 
-def _gate(gates: Sequence[Accumulation], threshold: float, axes: Axes, theme: Theme) -> None:
-    axes.axhline(threshold, color=theme.ink, linestyle=":", linewidth=1.2, label=f"threshold {threshold:g}")
+def _gate(gates: Sequence[Accumulation], axes: Axes, theme: Theme) -> None:
+    thresholds = sorted({gate.threshold for gate in gates})
+    for threshold in thresholds:
+        axes.axhline(threshold, color=theme.ink, linestyle=":", linewidth=1.2, label=f"threshold {threshold:g}")
     recipes = dict.fromkeys(gate.name for gate in gates if gate.confirmed)
     confirmed = dict(zip(recipes, cycle(looks(theme)), strict=False))
     named: set[str] = set()
@@ -275,6 +277,6 @@ def _gate(gates: Sequence[Accumulation], threshold: float, axes: Axes, theme: Th
             label=label,
         )
     settled = [share for gate in gates for asked, share in gate.shares if asked >= SETTLED]
-    axes.set_ylim(max(0.0, min([threshold, *(gate.low for gate in gates), *settled]) - 0.02), 1.01)
+    axes.set_ylim(max(0.0, min([*thresholds, *(gate.low for gate in gates), *settled]) - 0.02), 1.01)
     axes.set_xlabel("questions asked")
     axes.set_ylabel("share of right answers")

@@ -10,7 +10,7 @@ from autotune.confirm import level, passed, value
 from autotune.evidence.evidence import Evidence, judged
 from autotune.folder import TrialRecord
 from search_spaces import Objective
-from trials.outcome import Infeasible, Lost, Measured
+from trials.outcome import Infeasible, Judgement, Lost, Measured
 
 Kind = Literal["passed", "gate not passed", "infeasible", "lost"]
 
@@ -54,6 +54,7 @@ class Accumulation:
     How a gate's accuracy settled, on the filter with the lowest one.
 
     Attributes:
+        threshold: Of the gate.
         shares: After each answered question: how many were asked, and the share of right answers among the answered.
         low: Lower end of the interval at the end.
         high: Upper end.
@@ -61,6 +62,7 @@ class Accumulation:
     """
 
     name: str
+    threshold: float
     shares: tuple[tuple[int, float], ...]
     low: float
     high: float
@@ -145,22 +147,23 @@ def best_so_far(walked: Sequence[Step]) -> tuple[tuple[int, float], ...]:
 def accumulations(found: Evidence) -> tuple[Accumulation, ...]:
     """Return the gates of the confirmation, and those that trials of the search did not pass."""
     failed = [
-        (f"trial {trial.number}", trial.outcome)
+        (f"trial {trial.number}", trial.outcome.worst)
         for trial in found.trials
-        if isinstance(trial.outcome, Measured) and not passed(trial)
+        if isinstance(trial.outcome, Measured) and trial.outcome.worst and not passed(trial)
     ]
     gates = [_accumulation(*one, confirmed=True) for one in judged(found)]
     gates += [_accumulation(*one, confirmed=False) for one in failed]
     return tuple(gate for gate in gates if gate)
 
 
-def _accumulation(name: str, measured: Measured, *, confirmed: bool) -> Accumulation | None:
-    if measured.verdict is None or not measured.verdict.filters:
+def _accumulation(name: str, judgement: Judgement, *, confirmed: bool) -> Accumulation | None:
+    if not judgement.verdict.filters:
         return None
-    lowest = min(measured.verdict.filters, key=lambda each: each.accuracy)
+    lowest = min(judgement.verdict.filters, key=lambda each: each.accuracy)
     return Accumulation(
         name=name,
-        shares=shares(measured.correct[lowest.name]),
+        threshold=judgement.verdict.threshold,
+        shares=shares(judgement.correct[lowest.name]),
         low=lowest.low,
         high=lowest.high,
         confirmed=confirmed,

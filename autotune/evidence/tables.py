@@ -7,12 +7,13 @@ import pandas as pd
 from autotune.compare import Comparison, Ratio
 from autotune.confirm import Standing, changes, passed, value
 from autotune.folder import LaunchRecord, TrialRecord
-from evals import Verdict
-from search_spaces import Scalar, SearchSpace
+from evals import Verdict, paired
+from search_spaces import Scalar, SearchSpace, Workload
 from trials.load.metrics import PointMetrics
-from trials.outcome import Infeasible, Lost, Measured
+from trials.outcome import Infeasible, Judgement, Lost, Measured
 
 PAIRED = "lost / won against baseline"
+MOST = "lost at most (95 %)"
 
 
 def percent(share: float | None) -> str:
@@ -81,27 +82,49 @@ def _pair(standing: Standing, concurrency: int, metric: Callable[[PointMetrics],
     return f"{mean(standing.a[:launches]):.1f} / {mean(standing.b[:launches]):.1f}"
 
 
-def gate(verdicts: Sequence[tuple[str, Verdict]]) -> pd.DataFrame:
-    """Return every filter of named verdicts: counts, accuracy, its interval, and the paired test."""
-    return pd.DataFrame([row for name, verdict in verdicts for row in _gate(name, verdict)])
+def gate(judged: Sequence[tuple[str, Judgement]]) -> pd.DataFrame:
+    """Return every filter of named judgements: counts, accuracy, its interval, and the paired test."""
+    return pd.DataFrame([row for name, judgement in judged for row in _gate(name, judgement)])
 
 
-def _gate(name: str, verdict: Verdict) -> Iterator[dict[str, str]]:
-    nothing = {"filter": "none", "right": "nothing answered", "accuracy": "", "95 % interval": "", PAIRED: "", "p": ""}
+def _gate(name: str, judgement: Judgement) -> Iterator[dict[str, str]]:
+    verdict = judgement.verdict
+    asked = {"recipe": name, "task": verdict.protocol.identity.task, "at once": str(judgement.concurrency)}
+    nothing = {"filter": "none", "right": "nothing answered", "accuracy": "", "95 % interval": "", PAIRED: "", MOST: ""}
     if not verdict.filters:
-        yield {"recipe": name, **nothing, "verdict": verdict.result}
+        yield {**asked, **nothing, "verdict": verdict.result}
     for each in verdict.filters:
-        paired = each.worse_p is not None
         yield {
-            "recipe": name,
+            **asked,
             "filter": each.name,
             "right": f"{each.correct} of {each.answered}",
             "accuracy": f"{each.accuracy:.3f}",
             "95 % interval": f"{each.low:.3f} to {each.high:.3f}",
-            PAIRED: f"{each.losses} / {each.wins}" if paired else "",
-            "p": f"{each.worse_p:.3f}" if paired else "",
+            PAIRED: f"{each.losses} / {each.wins}" if each.pairs else "",
+            MOST: f"{each.most_lost:.2%}" if each.most_lost is not None else "",
             "verdict": verdict.result,
         }
+
+
+def power(judged: Sequence[tuple[str, Judgement]], margin: float | None) -> str:
+    """Return what the paired test of the candidate can and can't show on so many questions; nothing without one."""
+    held = [each for _, judgement in judged for each in judgement.verdict.filters if each.pairs]
+    if not held or margin is None:
+        return ""
+    worst = max(held, key=lambda each: each.most_lost or 0.0)
+    return f"{worst.name}: {paired.words(worst.losses, worst.wins, worst.pairs, margin)}."
+
+
+def load(workload: Workload) -> str:
+    """Return what is sent, in a sentence."""
+    ladder = ", ".join(map(str, workload.concurrency))
+    rate = workload.request_rate
+    how = f"{rate:g} requests a second, at most" if rate else "closed loop at concurrency"
+    return (
+        f"{workload.shape.words}, range ratio {workload.range_ratio:g}; {how} {ladder}; warm-up in runs of "
+        f"{workload.warmup_waves} requests a slot until two are alike, then {workload.waves} a slot, tail included; "
+        f"the rates are medians of {workload.windows} windows of its steady stretch"
+    )
 
 
 def trials(records: Sequence[TrialRecord], space: SearchSpace, base: float) -> pd.DataFrame:
@@ -136,7 +159,8 @@ def gate_line(verdict: Verdict | None) -> str:
     if not verdict.filters:
         return verdict.result
     lowest = min(verdict.filters, key=lambda each: each.accuracy)
-    return f"{verdict.result}: {lowest.accuracy:.3f} [{lowest.low:.3f}, {lowest.high:.3f}] of {lowest.answered}"
+    figures = f"{lowest.accuracy:.3f} [{lowest.low:.3f}, {lowest.high:.3f}] of {lowest.answered}"
+    return f"{verdict.result}: {figures}{', early' if verdict.reached == 'sequential' else ''}"
 
 
 def launches(records: Sequence[LaunchRecord], space: SearchSpace) -> pd.DataFrame:

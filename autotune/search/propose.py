@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 from autotune.search.flat import nearest
 from autotune.search.search import Proposal, Search
-from search_spaces import Recipe, RuleBroken, SearchSpace, resolve
+from search_spaces import Config, Recipe, RuleBroken, SearchSpace, hardware_of, resolve, shortage
 from trials.outcome import Infeasible, Outcome
 
 REPEATS = 50  # proposals in a row that bring nothing new before the nearest unmeasured config is taken
@@ -16,7 +16,8 @@ def propose(
     """
     Return a proposal with a recipe that was not run yet, or None when the space is exhausted.
 
-    A proposal that breaks a rule, or resolves to a recipe already seen, is told at once and costs nothing.
+    A proposal that breaks a rule, can't fit in memory, or resolves to a recipe already seen, is told at once and costs
+    nothing.
 
     Args:
         seen: Outcomes by fingerprint.
@@ -33,10 +34,9 @@ def _fresh(
     search: Search, space: SearchSpace, proposal: Proposal, seen: Mapping[str, Outcome], running: Collection[str]
 ) -> Recipe | None:
     """Return the recipe of a proposal if it is worth running; else tell the proposal what is known of it."""
-    try:
-        recipe = resolve(space, proposal.config)
-    except RuleBroken as broken:
-        search.tell(proposal, Infeasible(failure="rule", reason=str(broken), seconds={}))
+    recipe = _startable(space, proposal.config)
+    if isinstance(recipe, Infeasible):
+        search.tell(proposal, recipe)
         return None
     if recipe.fingerprint in seen:
         search.tell(proposal, seen[recipe.fingerprint])
@@ -50,11 +50,18 @@ def _fresh(
 def _unmeasured(search: Search, space: SearchSpace, done: Collection[str]) -> tuple[Proposal, Recipe] | None:
     """Return the config nearest to the baseline that was not run yet."""
     for config in nearest(space, space.baseline):
-        try:
-            recipe = resolve(space, config)
-        except RuleBroken:
-            continue
-        if recipe.fingerprint not in done:
+        recipe = _startable(space, config)
+        if isinstance(recipe, Recipe) and recipe.fingerprint not in done:
             search.enqueue(config)
             return search.ask(), recipe
     return None
+
+
+def _startable(space: SearchSpace, config: Config) -> Recipe | Infeasible:
+    """Return a config's recipe, or why no engine need be started to know that it fails."""
+    try:
+        recipe = resolve(space, config)
+        short = shortage(space, config, hardware_of(space.target.hardware)) if space.memory else None
+    except RuleBroken as broken:
+        return Infeasible(failure="rule", reason=str(broken), seconds={})
+    return Infeasible(failure="memory", reason=f"not started: {short}", seconds={}) if short else recipe

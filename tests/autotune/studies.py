@@ -12,9 +12,10 @@ from trials.outcome import Infeasible, Lost, Measured, Outcome
 FRAME = """
 summary: a space of a test
 target: {engine: llamacpp, model: m, hardware: cpu}
-workload: {input_tokens: 8, output_tokens: 8, concurrency: [1, 2], warmup_s: 0, window_s: 1}
+workload: {input_tokens: 8, output_tokens: 8, concurrency: [1, 2], waves: 4, warmup_waves: 1}
 gate:
   task: sums
+  endpoint: completions
   threshold: 0.9
   filters: [strict-match]
   questions: {search: 8, confirm: 16}
@@ -78,7 +79,7 @@ def launches(order: str, *rates: float, candidate: int = 1) -> list[LaunchRecord
 
 def unjudged(*rates: float) -> Measured:
     """Return what a launch measures after its arm's first one: there is no gate to pass again."""
-    return replace(measured(*rates), verdict=None)
+    return replace(measured(*rates), judged=())
 
 
 def settings(folder: Path) -> Settings:

@@ -25,19 +25,24 @@ from autotune.doctor import (
     found_files,
     free_ports,
     intact_files,
+    left_containers,
     left_engines,
     load_average,
     memory,
     open_files,
     refuse_unfit,
     room,
+    unsourced,
     versions,
     writable,
 )
 from search_spaces import File, SearchSpace
 from tests.autotune.drivers import begun, driven
 from tests.conftest import Autotune
+from tests.fakes.docked import containers, docked
 from tests.fakes.running import ENGINE
+from trials.engines import ENGINES
+from trials.launchers.container import LABEL
 from trials.supervisor import ENDED, STARTED, Ended, Started
 
 UNFIT = 3
@@ -147,7 +152,7 @@ def test_the_memory_of_a_machine_with_devices_is_not_the_limit(weighed: Weighed,
 
 def test_a_limit_of_open_files_below_the_concurrency_is_unfit(small: SearchSpace, limit: int) -> None:
     found = open_files(small)
-    needed = small.gate.concurrency + OTHER_FILES
+    needed = small.gates[0].at_once(small.workload.concurrency, early=False) + OTHER_FILES
     assert found.words == f"{limit} files may be open at once, the space needs {needed}: ulimit -n {needed}"
 
 
@@ -185,6 +190,37 @@ def test_an_engine_without_a_driver_is_reported_with_its_folder(tmp_path: Path, 
         assert levels(left_engines(study.root.parent)) == ["ok"]
         engine.kill()
     assert (found.level, f"engine {engine.pid} of {launch}" in found.what) == ("warn", True)
+
+
+def test_a_container_without_its_supervisor_is_reported_with_how_to_remove_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = tmp_path / "launch/spec.json"
+    spec.parent.mkdir()
+    spec.touch()
+    with docked(tmp_path) as variables:
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        assert list(left_containers()) == []
+        run = ["docker", "run", "--name", "n", "--label", f"{LABEL}={spec}", "any", "sleep", "600"]
+        with subprocess.Popen(run) as client:
+            while not containers():
+                client.poll()
+            (found,) = left_containers()
+            subprocess.run(found.mend.split(), check=True)
+    assert found.what.endswith(f" of {spec.parent} runs, its supervisor does not")
+    assert found.level == "warn"
+
+
+def test_every_log_line_of_the_adapters_has_a_source_or_is_named() -> None:
+    assert levels(unsourced()) == ["ok"] * len(ENGINES)
+
+
+def test_the_facts_are_told_by_the_command(autotune: Autotune, tmp_path: Path) -> None:
+    told = autotune("doctor", "--facts", cwd=tmp_path)
+    assert told.returncode == 0
+    assert "vllm: " in told.stdout
+    assert "log lines, each with its source" in told.stdout
 
 
 def test_an_engine_that_has_ended_is_not_left(tmp_path: Path, small: SearchSpace) -> None:

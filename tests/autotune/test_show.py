@@ -149,7 +149,14 @@ def test_a_study_that_was_left_is_summed_up_with_its_trials(study: StudyFolder) 
 
 
 def test_a_study_says_whether_it_runs_and_what_it_knows(study: StudyFolder) -> None:
-    known = {"study": "one", "trials": 2, "launches": 0, "baseline": pytest.approx(100.0), "result": None}
+    known = {
+        "study": "one",
+        "emulated": False,
+        "trials": 2,
+        "launches": 0,
+        "baseline": pytest.approx(100.0),
+        "result": None,
+    }
     best = {"trial": 1, "value": pytest.approx(110.0)}
     assert status(study).record() == {**known, "state": "not finished", "best": best, "winner": None}
     with driven(study):

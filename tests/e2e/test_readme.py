@@ -29,6 +29,16 @@ def test_the_autotune_commands_of_the_readme_run_in_their_order(readme: Ran, rea
 
 
 @pytest.mark.engine
+@pytest.mark.ray
+@pytest.mark.timeout(600)
+def test_the_rehearsal_of_the_readme_runs_too(readme: Ran, readers_folder: Path, *, gsm8k: Path | None) -> None:
+    if gsm8k is None:
+        pytest.skip("GSM8K is not beside the project, and the network is not to be counted on")
+    assert any("--emulate" in command for command in readme)
+    assert "EMULATED" in (readers_folder / "studies/rehearsal/evidence.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.engine
 def test_make_demo_is_the_readmes_way_in(demo_engine: Path, tmp_path: Path) -> None:
     """With this environment and the fetched engine it has nothing to install; a study of no trials is its shortest."""
     short = f"--trials 0 --dispatcher local --studies {tmp_path}"

@@ -41,7 +41,7 @@ def four_configs(home: Path) -> Path:
             "hardware": "cpu",
             "files": {"weights": {"data": weights.data}, "adapter": {"space": "adapter.gguf"}},
         },
-        "workload": {"input_tokens": 32, "output_tokens": 16, "concurrency": [2], "warmup_s": 0.5, "window_s": 2},
+        "workload": {"input_tokens": 32, "output_tokens": 16, "concurrency": [2], "warmup_waves": 1},
         "serve": {"args": ["--model", "${weights}", "--lora", "${adapter}", "--ctx-size", 1024, "--parallel", 2]},
         "baseline": {"threads": 1, "poll": 50},
         "knobs": {
@@ -50,6 +50,7 @@ def four_configs(home: Path) -> Path:
         },
         "gate": {
             "task": "sums",
+            "endpoint": "completions",
             "threshold": 0.9,
             "filters": ["strict-match", "flexible-extract"],
             "questions": {"search": 8, "confirm": 12},

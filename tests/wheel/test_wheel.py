@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("autotune", "evals", "search_spaces", "trials")
-SHIPPED = {".py", ".yaml", ".yml", ".jsonl", ".gguf", ".md", ".j2", ".typed"}
+SHIPPED = {".py", ".json", ".yaml", ".yml", ".jsonl", ".gguf", ".md", ".j2", ".typed"}
 
 pytestmark = pytest.mark.wheel
 

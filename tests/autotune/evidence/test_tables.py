@@ -9,11 +9,10 @@ from autotune.compare import Ratio
 from autotune.confirm import stand
 from autotune.evidence import tables
 from autotune.folder import TrialRecord
-from evals import FilterResult
 from search_spaces import SearchSpace
 from tests.autotune.studies import LOST, MEMORY, launch, launches, trial
-from tests.support import measured, verdict
-from trials.outcome import Outcome
+from tests.support import judgement, measured, verdict
+from trials.outcome import Judgement, Outcome
 
 NUMBERS = ["objective", "change", "gate"]
 
@@ -100,21 +99,30 @@ def test_the_sides_stand_at_every_concurrency_and_over_the_ladder(small: SearchS
     assert list(frame["TTFT p50, ms"]) == ["10.0 / 10.0", "10.0 / 10.0", ""]
 
 
-def paired(p: float | None) -> FilterResult:
-    """Return a filter's figures with a paired test."""
-    return replace(verdict(60).filters[0], worse_p=p, losses=5, wins=1)
+def paired(pairs: int, most_lost: float | None) -> Judgement:
+    """Return a judgement by one filter, with its paired test."""
+    figures = replace(verdict(60).filters[0], pairs=pairs, most_lost=most_lost, losses=5, wins=1)
+    return judgement(replace(verdict(60), filters=(figures,)))
 
 
 def test_the_gate_shows_every_filter_and_the_paired_test_where_there_is_one() -> None:
-    alone, tested = replace(verdict(60), filters=(paired(None),)), replace(verdict(60), filters=(paired(0.109),))
-    frame = tables.gate(
-        [("baseline", alone), ("trial 1", tested), ("trial 2", replace(verdict(result="invalid"), filters=()))]
-    )
+    alone, tested = paired(0, None), paired(64, 0.1123)
+    nothing = judgement(replace(verdict(result="invalid"), filters=()))
+    frame = tables.gate([("baseline", alone), ("trial 1", tested), ("trial 2", nothing)])
     assert list(frame["recipe"]) == ["baseline", "trial 1", "trial 2"]
     assert list(frame["right"]) == ["60 of 64", "60 of 64", "nothing answered"]
     assert list(frame["lost / won against baseline"]) == ["", "5 / 1", ""]
-    assert list(frame["p"]) == ["", "0.109", ""]
+    assert list(frame["lost at most (95 %)"]) == ["", "11.23%", ""]
+    assert list(frame["at once"]) == ["4", "4", "4"]
     assert list(frame["verdict"]) == ["pass", "pass", "invalid"]
+
+
+def test_the_power_of_the_paired_test_is_said_where_there_is_one() -> None:
+    assert tables.power([("baseline", paired(0, None))], 0.02) == ""
+    assert tables.power([("trial 1", paired(64, 0.1123))], None) == ""
+    said = tables.power([("trial 1", paired(64, 0.1123))], 0.02)
+    assert said.startswith("strict-match: at most ")
+    assert "margin 2.00%" in said
 
 
 def test_launches_stand_in_the_order_they_ran(small: SearchSpace) -> None:

@@ -10,7 +10,7 @@ from evals.gate import interval
 from tests.autotune.studies import LOST, SMALL, settings, space, trial
 from tests.support import point, verdict
 from trials import outcome as outcomes
-from trials.outcome import Infeasible, Measured
+from trials.outcome import Infeasible, Judgement, Measured
 
 WORDS = '<script>alert(1)</script> & "out of memory" $x$'
 RAW = ("command.sh", "engine.log", "requests.parquet", "answers.jsonl")
@@ -24,7 +24,8 @@ def run(rate: float, *, wrong: Sequence[int] = (), gate: Verdict | None = None) 
         for users, gain in ((1, 1.0), (2, 1.6))
     )
     correct = tuple(question not in wrong for question in range(64))
-    return Measured(points=points, verdict=gate, correct={"strict-match": correct} if gate else {}, seconds={})
+    judged = (Judgement(concurrency=16, verdict=gate, correct={"strict-match": correct}),) if gate else ()
+    return Measured(points=points, judged=judged, seconds={})
 
 
 def judged(correct: int, *, result: str = "pass") -> Verdict:
