@@ -8,7 +8,18 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from search_spaces.domain import Choice, Domain, FloatRange, IntRange, Ordinal, check_listed, is_layout
 from search_spaces.expression import Scalar
-from search_spaces.fields import UNSET, Condition, EnvName, FlagName, Formula, Frozen, KnobName, Value
+from search_spaces.fields import (
+    UNSET,
+    Condition,
+    EnvName,
+    FlagName,
+    Formula,
+    Frozen,
+    KnobName,
+    Real,
+    Value,
+    as_text,
+)
 
 LayoutName: TypeAlias = Literal["tp", "pp", "dp", "ep"]
 
@@ -106,13 +117,24 @@ class Placed(Frozen):
             yield Dimension(self.layout)
 
 
+def _by_text(value: object) -> object:
+    """Return a mapping with its keys as they are written: a level may be a number or a boolean."""
+    return {as_text(key): each for key, each in value.items()} if isinstance(value, dict) else value
+
+
 class Knob(Placed):
-    """A thing that may vary; while its `when` does not hold it is at its baseline."""
+    """
+    A thing that may vary; while its `when` does not hold it is at its baseline.
+
+    Attributes:
+        prior: By value, what it is believed to bring over the baseline's: 0.1 is a tenth more of the objective.
+    """
 
     int_range: IntRange | None = Field(None, alias="int")
     float_range: FloatRange | None = Field(None, alias="float")
     choice: tuple[Value, ...] | None = None
     ordinal: tuple[Value, ...] | None = None
+    prior: Annotated[dict[str, Real], BeforeValidator(_by_text)] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _one_domain(self) -> Self:
@@ -125,6 +147,8 @@ class Knob(Placed):
             raise ValueError(f"a layout takes whole numbers from 1, not {self.domain}")
         if self.switch and not all(isinstance(v, bool) or v == UNSET for v in self._switch_values()):
             raise ValueError(f"a switch takes true, false and {UNSET}, not {self.domain}")
+        for text in self.prior:
+            self.domain.read(text)
         return self
 
     @property

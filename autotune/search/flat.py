@@ -43,10 +43,11 @@ def _value(domain: Domain, param: Any) -> Scalar:  # noqa: ANN401 what Optuna gi
 
 def to_params(space: SearchSpace, config: Config) -> dict[str, Scalar]:
     """Return a sampler's parameters of a config."""
-    return {name: _param(knob.domain, config[name]) for name, knob in space.knobs.items()}
+    return {name: to_param(knob.domain, config[name]) for name, knob in space.knobs.items()}
 
 
-def _param(domain: Domain, value: Scalar) -> Scalar:
+def to_param(domain: Domain, value: Scalar) -> Scalar:
+    """Return a sampler's parameter of a value."""
     return domain.values.index(value) if isinstance(domain, Ordinal) else value
 
 
@@ -58,12 +59,13 @@ def nearest(space: SearchSpace, start: Config) -> Iterator[Config]:
     """
     for changed in range(len(space.knobs) + 1):
         for names in combinations(space.knobs, changed):
-            others = [[v for v in _values(space.knobs[name].domain) if v != start[name]] for name in names]
+            others = [[v for v in levels(space.knobs[name].domain) if v != start[name]] for name in names]
             for values in product(*others):
                 yield {**start, **dict(zip(names, values, strict=True))}
 
 
-def _values(domain: Domain) -> list[Scalar]:
+def levels(domain: Domain) -> list[Scalar]:
+    """Return the values of a knob; a continuous one is represented by `GRID` of them."""
     match domain:
         case IntRange():
             return list(range(domain.low, domain.high + 1, domain.step))

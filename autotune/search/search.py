@@ -12,7 +12,7 @@ from optuna.trial import Trial
 from sqlalchemy.exc import SQLAlchemyError
 
 from autotune.search.flat import distributions, to_config, to_params
-from autotune.search.samplers import SAMPLERS
+from autotune.search.samplers import make
 from autotune.search.tell import tell
 from search_spaces import Config, SearchSpace
 from trials.outcome import Lost, Outcome
@@ -57,7 +57,7 @@ class Search:
         Open the search of a study, new or continued.
 
         Args:
-            sampler: A name in `SAMPLERS`.
+            sampler: A name that `samplers.make` knows.
             database: A SQLite file; None keeps the index in memory.
         """
         self._space = space
@@ -66,7 +66,7 @@ class Search:
             self._study = optuna.create_study(
                 study_name="search",
                 storage=None if database is None else RDBStorage(f"sqlite:///{database}"),
-                sampler=SAMPLERS[sampler](seed),
+                sampler=make(sampler, space, seed),
                 direction="maximize",
                 load_if_exists=True,
             )

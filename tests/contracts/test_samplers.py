@@ -2,15 +2,18 @@
 
 import importlib.util
 import warnings
+from pathlib import Path
 
 import pytest
 from optuna import Study, create_study
 from optuna.trial import TrialState
 
-from autotune.search.samplers import SAMPLERS
-from autotune.search.tell import imputed, tell
-from search_spaces import Objective
-from tests.support import measured
+from autotune.search.flat import distributions, to_config
+from autotune.search.samplers import SAMPLERS, make
+from autotune.search.tell import Fact, imputed, record, tell
+from search_spaces import Objective, SearchSpace
+from tests.autotune.studies import space
+from tests.support import measured, verdict
 from trials.outcome import Infeasible, Lost, Outcome
 
 TRIALS = 80
@@ -18,17 +21,31 @@ SEEDS = (0, 1, 2)
 GOAL = Objective()
 
 
-def told(sampler: str, seed: int, *, crash: Outcome) -> Study:
+KNOBS = """
+baseline: {kv: good, depth: 1}
+knobs:
+  kv: {flag: --kv, choice: [good, fair, bad]}
+  depth: {flag: --depth, int: {low: 1, high: 8}}
+"""
+LEARNS_NOTHING = {"random", "grid"}
+
+
+@pytest.fixture
+def knobs(tmp_path: Path) -> SearchSpace:
+    """Return a space one of whose values always crashes."""
+    return space(tmp_path, KNOBS)
+
+
+def told(sampler: str, seed: int, knobs: SearchSpace, *, crash: Outcome) -> Study:
     """Run a study in which `kv=bad` always crashes, and is told as `crash`; any other value measures about 100."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # GPSampler says that it is experimental
-        study = create_study(direction="maximize", sampler=SAMPLERS[sampler](seed))
+        study = create_study(direction="maximize", sampler=make(sampler, knobs, seed))
     for _ in range(TRIALS if sampler != "gp" else 40):
-        trial = study.ask()
-        kv = trial.suggest_categorical("kv", ["good", "fair", "bad"])
-        depth = trial.suggest_int("depth", 1, 8)
-        outcome = crash if kv == "bad" else measured({"good": 100.0, "fair": 90.0}[kv] + depth)
-        tell(study, trial, outcome, GOAL)
+        trial = study.ask(distributions(knobs))
+        config = to_config(knobs, trial.params)
+        rate = {"good": 100.0, "fair": 90.0, "bad": 0.0}[str(config["kv"])] + float(config["depth"])
+        tell(study, trial, crash if config["kv"] == "bad" else measured(rate), GOAL)
     return study
 
 
@@ -39,16 +56,25 @@ def crashes(study: Study) -> float:
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
-def test_a_value_that_always_crashes_is_proposed_less_often_than_when_told_as_fail(sampler: str) -> None:
+def test_a_value_that_always_crashes_is_proposed_less_often_than_when_told_as_fail(
+    sampler: str, knobs: SearchSpace
+) -> None:
     if sampler == "gp" and importlib.util.find_spec("torch") is None:
         pytest.skip("GPSampler needs torch: pip install 'autotune-serve[gp]'")
-    infeasible = Infeasible(failure="memory", reason="out of memory", seconds={})
-    learned = sum(crashes(told(sampler, seed, crash=infeasible)) for seed in SEEDS)
-    forgotten = sum(crashes(told(sampler, seed, crash=Lost(reason="told as FAIL", seconds={}))) for seed in SEEDS)
-    if sampler == "random":
-        assert learned == forgotten  # it learns nothing, and must not be steered by how a crash is told
+    infeasible, lost = Infeasible(failure="memory", reason="out of memory", seconds={}), Lost(reason="-", seconds={})
+    learned = sum(crashes(told(sampler, seed, knobs, crash=infeasible)) for seed in SEEDS)
+    forgotten = sum(crashes(told(sampler, seed, knobs, crash=lost)) for seed in SEEDS)
+    if sampler in LEARNS_NOTHING:
+        assert learned == forgotten  # it must not be steered by how a crash is told
     else:
         assert learned < forgotten
+
+
+@pytest.mark.parametrize("sampler", [name for name in SAMPLERS if name != "gp"])
+def test_a_study_of_one_seed_told_the_same_proposes_the_same(sampler: str, knobs: SearchSpace) -> None:
+    crash = Infeasible(failure="memory", reason="out of memory", seconds={})
+    first, second = (told(sampler, 3, knobs, crash=crash) for _ in range(2))
+    assert [trial.params for trial in first.get_trials()] == [trial.params for trial in second.get_trials()]
 
 
 def test_an_infeasible_trial_is_complete_at_the_worst_value_measured() -> None:
@@ -73,6 +99,23 @@ def test_every_told_trial_carries_the_same_constraints() -> None:
         tell(study, study.ask(), outcome, GOAL)
     keys = {frozenset(trial.constraints) for trial in study.get_trials()}
     assert keys == {frozenset({"feasible", "accuracy"})}
+
+
+def test_a_trial_keeps_why_it_failed_and_what_its_gate_counted() -> None:
+    study = create_study(direction="maximize")
+    crash = Infeasible(failure="stuck", reason="no answer", seconds={})
+    for outcome in (measured(50.0, gate=verdict(60)), crash):
+        tell(study, study.ask(), outcome, GOAL)
+    attributes = [trial.user_attrs for trial in study.get_trials()]
+    assert attributes[0] == {"gate": {"correct": 60, "answered": 64, "threshold": 0.97}}
+    assert attributes[1] == {"imputed": True, "failure": "stuck"}
+
+
+def test_an_estimated_value_is_kept_as_imputed_but_feasible() -> None:
+    study = create_study(direction="maximize")
+    record(study, study.ask(), Fact(value=70.0, estimated=True))
+    (trial,) = study.get_trials()
+    assert (trial.value, imputed(trial.user_attrs), trial.constraints["feasible"]) == (70.0, True, -1.0)
 
 
 def test_a_lost_trial_is_failed_and_carries_no_value() -> None:

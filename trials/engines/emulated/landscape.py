@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 from trials.engines.emulated.config import Config, config
 
 NAMES = ("L0", "L1", "L2")
+FOR_SEARCH = ("L3", "L4")
+"""Made by benchmarks/unseen.py to compare searches on: strong pairs, and a baseline that is nearly the best."""
 LEAST_KV_TOKENS = 4 * 32768
 """Below that the engine does not start."""
 PERSISTENT_TOKENS = (0.0, 1e5, 3e5, 8e5, 2e6)
@@ -53,6 +55,7 @@ class Landscape:
         crash_pairs: Two parameters and their values that together crash at the start.
         hang_pair: Two that hang.
         accuracy_pairs: Two that cost accuracy, and how much.
+        pair_effects: Two that together are faster or slower: what they add to the logarithm of every rate.
         block_crash: The block size that crashes with fp8 and the persistent kernel.
     """
 
@@ -72,6 +75,7 @@ class Landscape:
     crash_pairs: tuple[tuple[str, Any, str, Any], ...]
     hang_pair: tuple[str, Any, str, Any]
     accuracy_pairs: tuple[tuple[str, Any, str, Any, float], ...]
+    pair_effects: tuple[tuple[str, Any, str, Any, float], ...]
     block_crash: int
     best: Config
     best_objective: float
@@ -105,12 +109,16 @@ def load(name: str) -> Landscape:
     Raises:
         ValueError: If there is none of this name.
     """
-    if name not in NAMES:
-        raise ValueError(f"no landscape is called {name!r}: there are {', '.join(NAMES)}")
-    said = json.loads(Path(__file__).with_name(f"{name}.json").read_text(encoding="utf-8"))
+    if name not in (known := (*NAMES, *FOR_SEARCH)):
+        raise ValueError(f"no landscape is called {name!r}: there are {', '.join(known)}")
+    return parse(json.loads(Path(__file__).with_name(f"{name}.json").read_text(encoding="utf-8")))
+
+
+def parse(said: Mapping[str, Any]) -> Landscape:
+    """Return the landscape that a file says."""
     gaps = said["launch_gap_ms"]
     return Landscape(
-        name=name,
+        name=said["name"],
         isl=said["isl"],
         osl=said["osl"],
         concurrency=tuple(said["concurrency"]),
@@ -126,6 +134,7 @@ def load(name: str) -> Landscape:
         crash_pairs=tuple(tuple(pair) for pair in said["crash_pairs"]),
         hang_pair=tuple(said["hang_pair"]),
         accuracy_pairs=tuple(tuple(pair) for pair in said["accuracy_pairs"]),
+        pair_effects=tuple(tuple(pair) for pair in said.get("pair_effects", ())),
         block_crash=said["block_crash"],
         best=config(said["best"]["config"]),
         best_objective=said["best"]["objective"],
@@ -194,7 +203,7 @@ def step_ms(landscape: Landscape, chosen: Config, batch: float, context: float) 
     )
     flagged = sum(effect.fixed_ms + effect.per_log2_batch_ms * log_batch for effect in flags)
     layers = constant["t_layer"] + constant["t_seq"] * batch
-    return (
+    alone = (
         moe
         + dense
         + _attention_ms(landscape, chosen, batch, context)
@@ -205,6 +214,7 @@ def step_ms(landscape: Landscape, chosen: Config, batch: float, context: float) 
         + _gap_ms(landscape, chosen, log_batch)
         + _host_ms(constant, chosen, batch)
     )
+    return alone * _paired(landscape, chosen)
 
 
 def prefill_ms(landscape: Landscape, chosen: Config, tokens: float, *, waiting_tokens: float) -> float:
@@ -224,7 +234,7 @@ def prefill_ms(landscape: Landscape, chosen: Config, tokens: float, *, waiting_t
     per_token *= 1.02 if chosen.mnbt == 65536 else 1.0  # noqa: PLR2004 the landscape's own step
     reduce = constant["pf_ar_tok"] * landscape.quick_reduce[chosen.qr] * _wide(constant, chosen)
     chunks = min(1.0, tokens / min(waiting_tokens, chosen.mnbt)) if tokens <= chosen.mnbt else tokens / chosen.mnbt
-    return tokens * (per_token + reduce) + constant["pf_chunk"] * chunks
+    return (tokens * (per_token + reduce) + constant["pf_chunk"] * chunks) * _paired(landscape, chosen)
 
 
 def kv_tokens(landscape: Landscape, chosen: Config) -> float:
@@ -252,6 +262,16 @@ def _on(landscape: Landscape, chosen: Config) -> list[Effect]:
     """Return the effects of the flags that are on."""
     flags = (*(AITER_FLAGS if chosen.aiter else ()), *OWN_FLAGS)
     return [landscape.effects[flag] for flag in flags if getattr(chosen, flag)]
+
+
+def _paired(landscape: Landscape, chosen: Config) -> float:
+    """Return what multiplies all times where two parameters act on each other."""
+    gains = (
+        gain
+        for one, value, other, other_value, gain in landscape.pair_effects
+        if getattr(chosen, one) == value and getattr(chosen, other) == other_value
+    )
+    return math.exp(-math.fsum(gains))
 
 
 def _efficiency(constant: Mapping[str, float], chosen: Config) -> float:
