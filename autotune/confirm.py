@@ -1,19 +1,36 @@
-"""Which launches confirm a winner, and what they say: pure functions over what the study folder holds."""
+"""Which launches confirm a candidate, and what they say: pure functions over what the study folder holds."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from autotune.compare import FEWEST, Comparison, LaunchValues, compare, order
-from autotune.folder import Arm, LaunchRecord, TrialRecord
+from autotune.compare import FEWEST, Comparison, LaunchValues, compare
+from autotune.folder import LaunchRecord, TrialRecord
 from autotune.retries import fault
+from autotune.rounds import BASELINE, BESIDE, CANDIDATE, due, failure, given_up, measured, of
 from search_spaces import Objective, Scalar, SearchSpace, differences, resolve
 from trials.load.metrics import PointMetrics, objective
 from trials.outcome import Infeasible, Measured
 
 FINALISTS = 3
 NOISE = 0.01  # search values closer than this are equals: the config nearest to the baseline goes first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """
+    Another recipe that a candidate was launched beside, without a part in the verdict: it is not judged either.
+
+    Attributes:
+        comparison: Of the candidate against it, at the last look; None before the first.
+        out: Why there is no more of it; None while it is well.
+    """
+
+    arm: str
+    launches: tuple[Measured, ...]
+    comparison: Comparison | None
+    out: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +44,8 @@ class Standing:
         comparison: At the last look with as many launches of each; None before the first.
         dropped: Why the candidate is out: it failed its gate or crashed; None if it is in.
         stopped: Why nothing can be decided: the baseline failed; or None.
-        next_arm: What to launch next; None when there is nothing left to launch.
+        beside: The other recipes that were launched in the same rounds.
+        next: The round and the arm to launch next; None when there is nothing left to launch.
     """
 
     candidate: TrialRecord
@@ -36,7 +54,13 @@ class Standing:
     comparison: Comparison | None
     dropped: str | None
     stopped: str | None
-    next_arm: Arm | None
+    beside: tuple[Beside, ...] = ()
+    next: tuple[int, str] | None = None
+
+    @property
+    def next_arm(self) -> str | None:
+        """The arm to launch next."""
+        return self.next[1] if self.next else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,20 +112,20 @@ def finalists(trials: Sequence[TrialRecord], space: SearchSpace) -> list[TrialRe
     return faster[:FINALISTS]
 
 
-def stand(candidate: TrialRecord, launches: Sequence[LaunchRecord], space: SearchSpace) -> Standing:
-    """Return how a candidate stands after its launches so far."""
-    own = [launch for launch in launches if launch.candidate == candidate.number and launch.outcome is not None]
-    a, b = _measured(own, "A"), _measured(own, "B")
-    balanced = len(a) == len(b) >= FEWEST
-    looks = min(len(a), len(b))
-    comparison = (
-        compare(_values(a[:looks], space.objective), _values(b[:looks], space.objective)) if looks >= FEWEST else None
-    )
+def stand(
+    candidate: TrialRecord, launches: Sequence[LaunchRecord], space: SearchSpace, beside: Sequence[str] = ()
+) -> Standing:
+    """
+    Return how a candidate stands after its launches so far.
+
+    Args:
+        beside: Arms that are to be launched in the same rounds.
+    """
+    own = of(launches, "confirm", candidate.number)
+    a, b = measured(own, BASELINE), measured(own, CANDIDATE)
+    comparison = compared(own, BASELINE, CANDIDATE, space.objective)
     dropped, stopped = _dropped(own, b), _stopped(own, a)
-    decided = balanced and comparison is not None and comparison.result != "undecided"
-    plan = order(space.budget.confirm_launches)
-    done = len(a) + len(b)
-    over = bool(dropped or stopped or decided or done >= len(plan))
+    over = dropped or stopped or decided(own, (BASELINE, CANDIDATE, *beside), comparison)
     return Standing(
         candidate=candidate,
         a=a,
@@ -109,15 +133,41 @@ def stand(candidate: TrialRecord, launches: Sequence[LaunchRecord], space: Searc
         comparison=comparison,
         dropped=dropped,
         stopped=stopped,
-        next_arm=None if over else ("A" if plan[done] == "A" else "B"),
+        beside=alongside(own, CANDIDATE, space.objective),
+        next=None if over else due((BASELINE, CANDIDATE, *beside), own, space.budget.confirm_launches),
     )
 
 
-def _measured(launches: Sequence[LaunchRecord], arm: Arm) -> tuple[Measured, ...]:
-    return tuple(one.outcome for one in launches if one.arm == arm and isinstance(one.outcome, Measured))
+def compared(launches: Sequence[LaunchRecord], a: str, b: str, goal: Objective) -> Comparison | None:
+    """Return the comparison of two arms at the last look with as many launches of each; None before the first."""
+    arms = [launch_values(measured(launches, arm), goal) for arm in (a, b)]
+    each = min(map(len, arms))
+    return compare(arms[0][:each], arms[1][:each]) if each >= FEWEST else None
 
 
-def _values(launches: Sequence[Measured], goal: Objective) -> list[LaunchValues]:
+def decided(launches: Sequence[LaunchRecord], arms: Sequence[str], comparison: Comparison | None) -> bool:
+    """Say whether a comparison has decided and its round is whole: all arms that can be launched as often."""
+    alive = [arm for arm in arms if not (failure(launches, arm) or given_up(launches, arm))]
+    whole = len({len(measured(launches, arm)) for arm in alive}) == 1
+    return whole and comparison is not None and comparison.result != "undecided"
+
+
+def alongside(launches: Sequence[LaunchRecord], candidate: str, goal: Objective) -> tuple[Beside, ...]:
+    """Return what was launched beside an arm, and how the arm stands against it."""
+    return tuple(
+        Beside(
+            arm=arm,
+            launches=measured(launches, arm),
+            comparison=compared(launches, arm, candidate, goal),
+            out=failure(launches, arm) or given_up(launches, arm),
+        )
+        for arm in BESIDE
+        if any(one.arm == arm for one in launches)
+    )
+
+
+def launch_values(launches: Sequence[Measured], goal: Objective) -> list[LaunchValues]:
+    """Return what of launches is compared."""
     return [LaunchValues(value(one, goal), {p.concurrency: level(p, goal) for p in one.points}) for one in launches]
 
 
@@ -128,29 +178,36 @@ def level(point: PointMetrics, goal: Objective) -> float:
 
 def _dropped(launches: Sequence[LaunchRecord], b: Sequence[Measured]) -> str | None:
     for one in launches:
-        if one.arm == "B" and isinstance(one.outcome, Infeasible):
+        if one.arm == CANDIDATE and isinstance(one.outcome, Infeasible):
             return f"{one.outcome.failure} in confirmation: {one.outcome.reason}"
-    for measured in b:
-        if measured.verdict and measured.verdict.result != "pass":
-            return f"gate {measured.verdict.result} in confirmation: {'; '.join(measured.verdict.reasons)}"
+    for verdict in (one.verdict for one in b):
+        if verdict and verdict.result != "pass":
+            return f"gate {verdict.result} in confirmation: {'; '.join(verdict.reasons)}"
     return None
 
 
 def _stopped(launches: Sequence[LaunchRecord], a: Sequence[Measured]) -> str | None:
     for one in launches:
-        if one.arm == "A" and isinstance(one.outcome, Infeasible):
+        if one.arm == BASELINE and isinstance(one.outcome, Infeasible):
             return f"the baseline failed: {one.outcome.reason}"
-    for measured in a:
-        if measured.verdict and measured.verdict.result != "pass":
-            return f"the baseline's gate: {measured.verdict.result}: {'; '.join(measured.verdict.reasons)}"
+    for verdict in (one.verdict for one in a):
+        if verdict and verdict.result != "pass":
+            return f"the baseline's gate: {verdict.result}: {'; '.join(verdict.reasons)}"
     return None
 
 
-def conclude(trials: Sequence[TrialRecord], launches: Sequence[LaunchRecord], space: SearchSpace) -> Conclusion:
-    """Return what a study's trials and launches prove; candidates are tried in order until one is not dropped."""
+def conclude(
+    trials: Sequence[TrialRecord], launches: Sequence[LaunchRecord], space: SearchSpace, beside: Sequence[str] = ()
+) -> Conclusion:
+    """
+    Return what a study's trials and launches prove; candidates are tried in order until one is not dropped.
+
+    Args:
+        beside: Arms that are to be launched in the same rounds.
+    """
     standings: list[Standing] = []
     for candidate in finalists(trials, space):
-        standings.append(stand(candidate, launches, space))
+        standings.append(stand(candidate, launches, space, beside))
         if not standings[-1].dropped:
             return _conclusion(baseline(trials), tuple(standings))
     return Conclusion(result="no candidate", winner=baseline(trials), standings=tuple(standings))

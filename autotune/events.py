@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import assert_never
 
 from autotune.confirm import Conclusion
-from autotune.folder import Arm
+from autotune.folder import Stage
 from search_spaces import Scalar
 from trials.outcome import Infeasible, Lost, Measured, Outcome
 
@@ -59,22 +59,24 @@ class SearchEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchStarted:
-    """A launch of the confirmation began."""
+    """A fresh launch began."""
 
     number: int
-    arm: Arm
+    arm: str
     candidate: int
+    stage: Stage = "confirm"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchEnded:
-    """A launch of the confirmation ended; `value` is its objective, if it was measured."""
+    """A fresh launch ended; `value` is its objective, if it was measured."""
 
     number: int
-    arm: Arm
+    arm: str
     candidate: int
     outcome: Outcome
     value: float | None
+    stage: Stage = "confirm"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,7 @@ def _of_trial(event: TrialStarted | TrialEnded) -> dict[str, object]:
 
 
 def _of_launch(event: LaunchStarted | LaunchEnded) -> dict[str, object]:
-    return {"launch": event.number, "arm": event.arm, "candidate": event.candidate}
+    return {"launch": event.number, "stage": event.stage, "arm": event.arm, "candidate": event.candidate}
 
 
 def _outcome(outcome: Outcome) -> dict[str, object]:

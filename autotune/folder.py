@@ -5,7 +5,7 @@ import re
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -19,6 +19,7 @@ from trials.files import write_whole
 from trials.outcome import Outcome
 
 Arm = Literal["A", "B"]  # A is the baseline, B the candidate
+Stage = Literal["confirm", "ablate", "reduce", "regimes"]
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -51,6 +52,7 @@ class Settings:
         known: Whether the space's known recipes are tried first.
         nodes: Trials at once on this machine; more than one only in a rehearsal.
         emulation: What stands in for the engine; None: nothing does, and what is measured is evidence.
+        window_sd: How much windows of one launch differ, by concurrency, as it was measured before the study.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Settings:
     known: bool = True
     nodes: int = 1
     emulation: Emulation | None = None
+    window_sd: dict[int, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,13 +85,21 @@ class TrialRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchRecord:
-    """One launch of the confirmation: `launch.json` and `outcome.json`."""
+    """
+    One fresh launch after the search: `launch.json` and `outcome.json`.
+
+    Attributes:
+        arm: What was launched: A is the baseline, B the candidate; the others are named by `autotune.rounds`.
+        candidate: Number of the trial that this launch helps to judge.
+        stage: What the launch is there for.
+    """
 
     number: int
-    arm: Arm
-    candidate: int  # number of the trial that this launch helps to judge
+    arm: str
+    candidate: int
     folder: Path
     outcome: Outcome | None
+    stage: Stage = "confirm"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +112,9 @@ class _Asked:
 @dataclass(frozen=True, slots=True)
 class _Launched:
     number: int
-    arm: Arm
+    arm: str
     candidate: int
+    stage: Stage
 
 
 _SETTINGS = TypeAdapter(Settings)
@@ -228,12 +240,12 @@ class StudyFolder:
         write_whole(folder / "trial.json", _ASKED.dump_json(asked, indent=2).decode() + "\n")
         return folder
 
-    def new_launch(self, number: int, arm: Arm, candidate: int) -> Path:
-        """Make and return the folder of a confirmation launch; one without its `launch.json` is taken over."""
+    def new_launch(self, number: int, arm: str, candidate: int, *, stage: Stage = "confirm") -> Path:
+        """Make and return the folder of a fresh launch; one without its `launch.json` is taken over."""
         self.end.unlink(missing_ok=True)
         folder = self.root / "confirm" / f"{number:02d}-{arm}"
         folder.mkdir(parents=True, exist_ok=True)
-        launched = _Launched(number, arm, candidate)
+        launched = _Launched(number, arm, candidate, stage)
         write_whole(folder / "launch.json", _LAUNCHED.dump_json(launched, indent=2).decode() + "\n")
         return folder
 
@@ -245,13 +257,14 @@ class StudyFolder:
         ]
 
     def launches(self) -> list[LaunchRecord]:
-        """Return the confirmation's launches so far, in order."""
-        return [
+        """Return the fresh launches so far, in order."""
+        found = [
             LaunchRecord(
                 **asdict(_LAUNCHED.validate_json(path.read_bytes())), folder=path.parent, outcome=_outcome(path)
             )
-            for path in sorted(self.root.glob("confirm/*/launch.json"))
+            for path in self.root.glob("confirm/*/launch.json")
         ]
+        return sorted(found, key=lambda launch: launch.number)
 
 
 def _outcome(beside: Path) -> Outcome | None:

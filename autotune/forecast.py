@@ -6,6 +6,19 @@ from statistics import fmean
 from search_spaces import SearchSpace
 from trials.outcome import Measured, Outcome
 
+RESERVE = 0.15
+"""Of a study's hours, that the search leaves to the launches after it."""
+FEWEST_LAUNCHES = 6
+"""For which there must be time after the search, whatever the hours."""
+ARMS, ARMS_REDUCED = 3, 4
+"""Of a round: baseline, candidate and the engine's own defaults; and the candidate with less in it."""
+
+
+def reserve_s(hours: float, measured: Sequence[Measured]) -> float:
+    """Return the seconds of a study's hours that its search must leave to the confirmation."""
+    launches_s = FEWEST_LAUNCHES * _launch_s(measured) if measured else 0.0
+    return max(RESERVE * hours * 3600, launches_s)
+
 
 def left_s(
     space: SearchSpace, outcomes: Sequence[Outcome], *, trials_left: int, search_left_s: float | None, slots: int
@@ -15,7 +28,7 @@ def left_s(
 
     Args:
         trials_left: Trials that may still be submitted.
-        search_left_s: Of the search's budget of hours; None: no limit.
+        search_left_s: Of the search's share of the hours; None: no limit.
     """
     measured = [outcome for outcome in outcomes if isinstance(outcome, Measured)]
     if not measured:
@@ -27,9 +40,17 @@ def left_s(
 
 
 def confirm_s(space: SearchSpace, measured: Sequence[Measured]) -> float:
-    """Return the seconds that confirming one candidate takes at most: its launches, and one long gate an arm."""
-    launch_s = fmean(sum(s for phase, s in one.seconds.items() if phase not in {"judge", "smell"}) for one in measured)
-    return 2 * (space.budget.confirm_launches * launch_s + _judge_s(space, measured))
+    """Return the seconds that confirming one candidate and taking it apart takes at most: launches, and full gates."""
+    launch_s, judge_s, budget = _launch_s(measured), _judge_s(space, measured), space.budget
+    seconds = ARMS * budget.confirm_launches * launch_s + 2 * judge_s
+    if budget.ablation_launches:
+        seconds += (budget.ablation_launches + ARMS_REDUCED * budget.confirm_launches) * launch_s + judge_s
+    return seconds + budget.regime_launches * launch_s / len(space.workload.concurrency)
+
+
+def _launch_s(measured: Sequence[Measured]) -> float:
+    """Return the seconds of a launch without a gate."""
+    return fmean(sum(s for phase, s in one.seconds.items() if phase not in {"judge", "smell"}) for one in measured)
 
 
 def _judge_s(space: SearchSpace, measured: Sequence[Measured]) -> float:

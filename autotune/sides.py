@@ -57,7 +57,7 @@ class Subject:
             SpaceError: A concurrency is not on its ladder, or no server starts there.
         """
         if self.recipe is not None:
-            return Side(self.name, {point: _of_recipe(self.recipe, point) for point in points})
+            return Side(self.name, {point: served(self.recipe, point) for point in points})
         launches = {point: launch(self.script, self.given, point, name=self.name) for point in points}
         doubts = {doubt for each in launches.values() for doubt in each.doubts}
         return Side(self.name, {point: _of_launch(each) for point, each in launches.items()}, tuple(sorted(doubts)))
@@ -136,7 +136,13 @@ def _recipe(path: Path, what: str, settings: Sequence[str]) -> Recipe:
     return load_recipe(path)
 
 
-def _of_recipe(recipe: Recipe, point: Point) -> Served:
+def served(recipe: Recipe, point: Point) -> Served:
+    """
+    Return how a recipe serves a concurrency; None: where it does not serve it otherwise.
+
+    Raises:
+        SpaceError: The concurrency is not on its ladder.
+    """
     serve = recipe.serve if point is None else recipe.at(point)
     engine = recipe.target.engine
     layout = ENGINES[engine].layout(serve.layout) if engine in ENGINES else []

@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from autotune.confirm import Conclusion, baseline, conclude, passed, value
+from autotune.confirm import baseline, passed, value
 from autotune.folder import StudyFolder, TrialRecord
 from autotune.lock import driver
+from autotune.proof import Proof, prove
 from search_spaces import SearchSpace, load
 from trials.outcome import Measured
 
@@ -20,7 +21,7 @@ class Status:
         launches: Of the confirmation, begun.
         baseline: The baseline's objective in the search; None if it did not pass its gate, or not yet.
         best: Number and objective of the best trial that passed its gate, the baseline too.
-        conclusion: None until the study is done.
+        proof: None until the study is done.
     """
 
     study: str
@@ -31,7 +32,7 @@ class Status:
     launches: int
     baseline: float | None
     best: tuple[int, float] | None
-    conclusion: Conclusion | None
+    proof: Proof | None
 
     @property
     def ended(self) -> int:
@@ -40,7 +41,7 @@ class Status:
 
     def record(self) -> dict[str, object]:
         """Return the JSON object that `autotune status --json` prints."""
-        done = self.conclusion
+        done = self.proof and self.proof.conclusion
         return {
             "study": self.study,
             "emulated": self.emulated,
@@ -70,5 +71,5 @@ def status(folder: StudyFolder) -> Status:
         launches=len(launches),
         baseline=good.get(baseline(trials).number) if trials else None,
         best=max(good.items(), key=lambda item: item[1], default=None),
-        conclusion=conclude(trials, launches, space) if done and trials else None,
+        proof=prove(trials, launches, space) if done and trials else None,
     )

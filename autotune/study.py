@@ -1,12 +1,12 @@
 """The study: baseline, search, confirmation. Whatever it knows it reads from its folder, so it can go on from there."""
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from concurrent.futures import ALL_COMPLETED, FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from autotune.confirm import Standing, baseline, changes, conclude, passed, value
+from autotune.confirm import baseline, changes, passed, value
 from autotune.dispatch import Dispatcher
 from autotune.events import (
     Event,
@@ -19,11 +19,15 @@ from autotune.events import (
     TrialStarted,
 )
 from autotune.evidence import write as write_evidence
-from autotune.folder import Arm, Settings, StudyFolder, TrialRecord
-from autotune.forecast import left_s
+from autotune.folder import Settings, Stage, StudyFolder, TrialRecord
+from autotune.forecast import left_s, reserve_s
 from autotune.gates import GateOfStudy, confirming, gates
+from autotune.noise import informed
+from autotune.proof import Proof, Step, arms_beside, prove
+from autotune.reference import reference_recipe, reference_space
 from autotune.rehearsal import prepare
 from autotune.retries import LOST_IN_A_ROW, RETRIES, again, counting, known
+from autotune.rounds import REFERENCE
 from autotune.search.budget import Budget
 from autotune.search.propose import propose
 from autotune.search.search import Proposal, Search
@@ -33,6 +37,7 @@ from trials import outcome as outcomes
 from trials.outcome import Infeasible, Lost, Measured, Outcome
 from trials.plan import Plan
 
+SEEDS: Mapping[Stage, int] = {"confirm": 0, "ablate": 100, "reduce": 200, "regimes": 300}
 START_FAILURES = 10  # in a row, before anything beside the baseline was measured: the space is at fault, not the config
 
 
@@ -58,6 +63,7 @@ class Sitting:
     One run of the driver over a study; all that must outlive it is in the folder.
 
     Attributes:
+        reference: The space that is launched beside the confirmation, where there is one.
         lost: How many trials in a row were lost until now.
     """
 
@@ -69,6 +75,7 @@ class Sitting:
     search: Search
     budget: Budget
     records: dict[int, TrialRecord]
+    reference: SearchSpace | None = None
     running: "dict[Future[Outcome], Running]" = field(default_factory=dict)
     lost: int = 0
 
@@ -92,10 +99,21 @@ class Sitting:
                 self.space,
                 [r.outcome for r in self.records.values() if r.outcome],
                 trials_left=self.budget.trials + len(self.running),
-                search_left_s=self.budget.left_s(),
+                search_left_s=self.search_left_s(),
                 slots=self.dispatcher.slots,
             ),
         )
+
+    def search_left_s(self) -> float | None:
+        """Return the seconds that the search may still take: the confirmation's are kept for it. None: no limit."""
+        left = self.budget.left_s()
+        if left is None or self.settings.hours is None:
+            return None
+        return max(0.0, left - reserve_s(self.settings.hours, self.measured()))
+
+    def measured(self) -> list[Measured]:
+        """Return what the trials measured until now."""
+        return [r.outcome for r in self.records.values() if isinstance(r.outcome, Measured)]
 
 
 def run(folder: StudyFolder, dispatcher: Dispatcher) -> Iterator[Event]:
@@ -110,10 +128,9 @@ def run(folder: StudyFolder, dispatcher: Dispatcher) -> Iterator[Event]:
     yield from _baseline(sitting)
     yield from _search(sitting)
     yield from _confirm(sitting)
-    conclusion = conclude(folder.trials(), folder.launches(), sitting.space)
     folder.finish(datetime.now(UTC).isoformat(timespec="seconds"))
     write_evidence(folder)
-    yield StudyEnded(conclusion)
+    yield StudyEnded(_proof(sitting).conclusion)
 
 
 def _sit_down(folder: StudyFolder, dispatcher: Dispatcher) -> Sitting:
@@ -121,7 +138,8 @@ def _sit_down(folder: StudyFolder, dispatcher: Dispatcher) -> Sitting:
     for record in folder.trials():
         if record.outcome is None:
             outcomes.write(record.folder / "outcome.json", Lost(reason="the study ended before the trial", seconds={}))
-    settings, records, space = folder.settings(), folder.trials(), load(folder.space)
+    settings, records = folder.settings(), folder.trials()
+    space = informed(load(folder.space), settings.window_sd)
     folder.database.unlink(missing_ok=True)
     # a sampler that starts again with its first seed would propose again what it proposed then
     search = Search(space, sampler=settings.sampler, seed=settings.seed + len(records), database=folder.database)
@@ -136,7 +154,17 @@ def _sit_down(folder: StudyFolder, dispatcher: Dispatcher) -> Sitting:
     )
     exams = gates(space, space_folder=settings.space_folder, data_root=settings.data_root)
     prepare(folder, settings, exams)
-    sitting = Sitting(folder, settings, space, exams, dispatcher, search, budget, records=dict(enumerate(records)))
+    sitting = Sitting(
+        folder=folder,
+        settings=settings,
+        space=space,
+        gates=exams,
+        dispatcher=dispatcher,
+        search=search,
+        budget=budget,
+        records=dict(enumerate(records)),
+        reference=reference_space(space, settings.space_folder),
+    )
     for record in {record.fingerprint: record for record in records}.values():  # the last try of each config
         if again(record, records):
             _retry(sitting, record)
@@ -212,7 +240,7 @@ def _refuse_to_go_on_losing(sitting: Sitting) -> None:
 
 def _over(sitting: Sitting) -> str:
     """Return why no further trial may be submitted, or nothing."""
-    if not sitting.budget.left():
+    if not sitting.budget.left() or sitting.search_left_s() == 0.0:
         return "the budget is spent"
     first = list(known(sitting.trials).values())[1 : START_FAILURES + 1]
     if len(first) == START_FAILURES and all(isinstance(outcome, Infeasible) for outcome in first):
@@ -280,42 +308,46 @@ def _retry(sitting: Sitting, record: TrialRecord) -> None:
 
 
 def _confirm(sitting: Sitting) -> Iterator[Event]:
-    """Launch finalist and baseline afresh, interleaved, until the numbers decide or launches keep being lost."""
+    """Launch afresh, interleaved, until all that the budget has room for is known or launches keep being lost."""
     lost = 0
     while lost <= RETRIES["lost"]:
-        conclusion = conclude(sitting.folder.trials(), sitting.folder.launches(), sitting.space)
-        last = conclusion.standings[-1] if conclusion.standings else None
-        if last is None or last.next_arm is None:
+        step = _proof(sitting).next
+        if step is None:
             return
-        outcome = yield from _launch(sitting, last, last.next_arm)
-        lost = lost + 1 if isinstance(outcome, Lost) else 0
+        outcome = yield from _launch(sitting, step)
+        lost = lost + 1 if isinstance(outcome, Lost) and not step.beside else 0
 
 
-def _launch(sitting: Sitting, standing: Standing, arm: Arm) -> Generator[Event, None, Outcome]:
-    number, candidate = len(sitting.folder.launches()), standing.candidate
-    config = sitting.space.baseline if arm == "A" else candidate.config
+def _proof(sitting: Sitting) -> Proof:
+    reference = reference_recipe(sitting.reference, sitting.space) if sitting.reference else None
+    beside = arms_beside(sitting.space, reference)
+    return prove(sitting.folder.trials(), sitting.folder.launches(), sitting.space, beside)
+
+
+def _launch(sitting: Sitting, step: Step) -> Generator[Event, None, Outcome]:
+    number = len(sitting.folder.launches())
     plan = _plan(
         sitting,
-        resolve(sitting.space, config),
-        sitting.folder.new_launch(number, arm, candidate.number),
-        gates=_launch_gates(sitting, standing, arm),
-        # both launches of a pair get the same prompts, the next pair fresh ones
-        seed=sitting.settings.seed * 1000 + (len(standing.a) + len(standing.b)) // 2 + 1,
+        step.recipe,
+        sitting.folder.new_launch(number, step.arm, step.candidate, stage=step.stage),
+        gates=tuple(confirming(sitting.gates, step.reference)) if step.judged else (),
+        # all launches of a round get the same prompts, the next round fresh ones
+        seed=sitting.settings.seed * 1000 + SEEDS[step.stage] + step.round + 1,
     )
-    yield LaunchStarted(number=number, arm=arm, candidate=candidate.number)
+    if sitting.reference and step.arm == REFERENCE:
+        plan = replace(plan, space_folder=sitting.reference.folder)
+    yield LaunchStarted(number=number, stage=step.stage, arm=step.arm, candidate=step.candidate)
     outcome = sitting.dispatcher.submit(plan).result()
     outcomes.write(plan.folder / "outcome.json", outcome)
     yield LaunchEnded(
-        number=number, arm=arm, candidate=candidate.number, outcome=outcome, value=_value(sitting, outcome)
+        number=number,
+        stage=step.stage,
+        arm=step.arm,
+        candidate=step.candidate,
+        outcome=outcome,
+        value=_value(sitting, outcome),
     )
     return outcome
-
-
-def _launch_gates(sitting: Sitting, standing: Standing, arm: Arm) -> tuple[Gate, ...]:
-    """Return the long gates for the first launch of each arm; the candidate is held against the baseline's answers."""
-    if standing.a if arm == "A" else standing.b:
-        return ()
-    return tuple(confirming(sitting.gates, None if arm == "A" else standing.a[0].judged))
 
 
 def _plan(sitting: Sitting, recipe: Recipe, folder: Path, gates: tuple[Gate, ...], seed: int) -> Plan:

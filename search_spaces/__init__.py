@@ -9,8 +9,8 @@ from search_spaces.hardware import Hardware
 from search_spaces.listed import Conversation, ListedPrompt, Turn, read_conversations, read_prompts
 from search_spaces.memory import Estimate, estimate, shortage
 from search_spaces.parse import dump, hardware_of, load, load_recipe, names, read, recipe_text, schema, source, text
-from search_spaces.recipe import Recipe, Serve, differences, parse_setting, resolve, serves
-from search_spaces.space import Config, Deadlines, Metric, Objective, SearchSpace, Target
+from search_spaces.recipe import Recipe, Serve, defaults, differences, parse_setting, resolve, serves
+from search_spaces.space import Config, Deadlines, Metric, Objective, Reference, SearchSpace, Target
 from search_spaces.workload import Lengths, Prompts, SharedPrefix, Slo, Trace, Workload
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "Ordinal",
     "Prompts",
     "Recipe",
+    "Reference",
     "RuleBroken",
     "Scalar",
     "SearchSpace",
@@ -43,6 +44,7 @@ __all__ = [
     "Trace",
     "Turn",
     "Workload",
+    "defaults",
     "differences",
     "dump",
     "estimate",

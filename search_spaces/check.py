@@ -268,6 +268,17 @@ def _weights(space: "SearchSpace") -> Iterator[Fault]:
             yield Fault(f"objective.weights.{concurrency}", f"not on the ladder {', '.join(map(str, ladder))}")
 
 
+def _beside(space: "SearchSpace") -> Iterator[Fault]:
+    there = {**space.knobs, **space.derived}
+    for name in space.defaults.keep:
+        if name not in there:
+            yield Fault("defaults.keep", f"unknown knob {name!r}{nearest(name, there)}")
+    ladder = space.workload.concurrency
+    for concurrency in space.reference.figures if space.reference else ():
+        if concurrency not in ladder:
+            yield Fault(f"reference.figures.{concurrency}", f"not on the ladder {', '.join(map(str, ladder))}")
+
+
 def _load(space: "SearchSpace") -> Iterator[Fault]:
     ladder = space.workload.concurrency
     for concurrency in space.workload.window_sd:
@@ -290,6 +301,7 @@ CHECKS: tuple[Callable[["SearchSpace"], Iterator[Fault]], ...] = (
     _silent,
     _files,
     _weights,
+    _beside,
     _load,
 )
 

@@ -107,6 +107,30 @@ def resolve(space: SearchSpace, config: Mapping[str, Scalar]) -> Recipe:
     )
 
 
+def defaults(space: SearchSpace) -> Recipe:
+    """Return the recipe that leaves all that may vary to the engine: what the space fixes, keeps, and the layout."""
+    placed: dict[str, Placed] = {**space.knobs, **space.derived}
+    kept = {name for name, where in placed.items() if isinstance(where.placement, Dimension)} | {*space.defaults.keep}
+    chosen = {name: _own(space, name) for name in space.knobs}
+
+    def bare(concurrency: int, *, judging: bool) -> Serve:
+        values = values_at(space, chosen, concurrency, judging=judging)
+        return _serve(space, {name: value if name in kept else UNSET for name, value in values.items()})
+
+    ladder = space.workload.concurrency
+    serves, judged = ({c: bare(c, judging=judging) for c in ladder} for judging in (False, True))
+    first = serves[ladder[0]]
+    return Recipe(
+        space=space.name,
+        target=space.target,
+        workload=space.workload,
+        config={name: value if name in kept else UNSET for name, value in chosen.items()},
+        serve=first,
+        overrides={c: serve for c, serve in serves.items() if serve != first},
+        judged={c: serve for c, serve in judged.items() if serve != serves[c]},
+    )
+
+
 def differences(space: SearchSpace, config: Mapping[str, Scalar]) -> dict[str, tuple[Scalar, Scalar]]:
     """Return the knobs that a config moves, each with its baseline and its own value."""
     return {

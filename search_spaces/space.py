@@ -23,6 +23,7 @@ from search_spaces.fields import (
     Frozen,
     KnobName,
     Positive,
+    RelativePath,
     Value,
 )
 from search_spaces.gate import Gates
@@ -139,11 +140,56 @@ class Objective(Frozen):
 
 
 class Budget(Frozen):
-    """When a study ends: `trials` beside the baseline; `confirm_launches` an arm at most in confirmation, 2 to 6."""
+    """
+    When a study ends: `trials` beside the baseline; `confirm_launches` an arm at most in confirmation, 2 to 6.
+
+    Attributes:
+        ablation_launches: In all, to say what each knob of the winner brings; 0: nobody asks.
+        regime_launches: In all, each at one concurrency, to prove that another recipe is better there; 0: nobody asks.
+    """
 
     trials: Count
     hours: Positive
     confirm_launches: Annotated[int, Field(strict=True, ge=2, le=6)]
+    ablation_launches: Annotated[int, Field(strict=True, ge=0)] = 16
+    regime_launches: Annotated[int, Field(strict=True, ge=0)] = 12
+
+
+class Defaults(Frozen):
+    """
+    What of the baseline is no choice: everything else is left to the engine in the recipe of its own defaults.
+
+    Attributes:
+        keep: Knobs and derived values without which the engine does not serve this workload; the layout is kept anyway.
+    """
+
+    keep: tuple[KnobName, ...] = ()
+
+
+class Reference(Frozen):
+    """
+    Another engine, or a published figure, that the result is shown beside: quoted figures, or a space to launch.
+
+    Attributes:
+        source: Where the figures were published.
+        figures: Of `metric`, by concurrency.
+        space: A space whose baseline is launched beside the confirmation, under this workload: a shipped one by its
+            name, or a file beside this one.
+    """
+
+    label: Annotated[str, Field(min_length=1)]
+    metric: Metric = "total_tok_per_s_per_gpu"
+    source: str | None = None
+    figures: dict[int, Positive] = Field(default_factory=dict)
+    space: RelativePath | None = None
+
+    @model_validator(mode="after")
+    def _quoted_or_launched(self) -> Self:
+        if bool(self.figures) == bool(self.space):
+            raise ValueError("a reference is either figures, by concurrency, or a space to launch: write one")
+        if self.figures and not self.source:
+            raise ValueError("quoted figures need a source: where they were published")
+        return self
 
 
 class Deadlines(Frozen):
@@ -196,6 +242,8 @@ class SearchSpace(Frozen):
     memory: Memory | None = None
     gates: Gates = Field(alias="gate")
     objective: Objective = Objective()
+    defaults: Defaults = Defaults()
+    reference: Reference | None = None
     budget: Budget
     deadlines: Deadlines
     sampler: str = "tpe"

@@ -11,8 +11,7 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
-from autotune.cli.fetch import DataRoot
-from autotune.cli.study import AsJson, Studies
+from autotune.cli.options import AsJson, DataRoot, Studies
 from autotune.doctor import Finding, Site, Unfit, examine, intact_files, unsourced
 from search_spaces import SearchSpace, load
 from trials.data import data_root

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from autotune.cli.study import Studies
+from autotune.cli.options import Studies
 from autotune.evidence import gather, write
 from autotune.folder import open_study
 

@@ -1,18 +1,13 @@
 """`autotune fetch`: weights and engine of the demo."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from autotune.cli.options import DataRoot
 from autotune.fetch import FETCHES
 from autotune.fetch import fetch as fetch_all
 from trials.data import data_root
-
-DataRoot = Annotated[
-    Path | None,
-    typer.Option("--data-root", help="Where weights and engines are; default: $AUTOTUNE_DATA or the user's data."),
-]
 
 
 def fetch(

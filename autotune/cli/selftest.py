@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from autotune.cli.fetch import DataRoot
-from autotune.cli.study import AsJson
+from autotune.cli.options import AsJson, DataRoot
 from autotune.doctor import client, open_files, refuse_unfit
 from search_spaces import load
 from trials.data import data_root, workload_file

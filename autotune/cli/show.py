@@ -11,8 +11,9 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-from autotune import status
-from autotune.confirm import Conclusion, baseline, value
+from autotune import rounds, status
+from autotune.compare import Comparison
+from autotune.confirm import baseline, value
 from autotune.events import (
     Event,
     LaunchEnded,
@@ -25,8 +26,10 @@ from autotune.events import (
     record,
 )
 from autotune.evidence import tables
-from autotune.evidence.evidence import RESULTS
+from autotune.evidence.evidence import verdict as said_of
+from autotune.evidence.words import ENGLISH
 from autotune.folder import StudyFolder
+from autotune.proof import Proof
 from autotune.rehearsal import mark
 from search_spaces import Scalar
 from trials.outcome import Infeasible, Lost, Measured, Outcome
@@ -166,7 +169,7 @@ def _trial(number: int) -> str:
 
 
 def _arm(arm: str, candidate: int) -> str:
-    return "A (baseline)" if arm == "A" else f"B (trial {candidate})"
+    return f"{arm} ({rounds.name(arm, candidate)})"
 
 
 def _changes(changes: dict[str, tuple[Scalar, Scalar]]) -> str:
@@ -219,13 +222,24 @@ def summary(folder: StudyFolder, *, whole: bool) -> Iterator[str]:
         number, best = found.best
         gain = tables.percent(best / found.baseline - 1)
         yield f"{said}best in the search: {_trial(number)}, {gain} against the baseline"
-    if found.conclusion:
-        yield from (f"{said}{line}" for line in _verdict(found.conclusion))
+    if found.proof:
+        yield from (f"{said}{line}" for line in _verdict(found.proof))
 
 
-def _verdict(conclusion: Conclusion) -> Iterator[str]:
-    number = conclusion.standings[-1].candidate.number if conclusion.standings else 0
-    yield RESULTS[conclusion.result].format(number=number)
-    if conclusion.standings and (comparison := conclusion.standings[-1].comparison):
-        overall = comparison.overall
-        yield f"confirmed: {tables.percent(overall.change)}, 99 % interval {tables.interval(overall)}"
+def _verdict(proof: Proof) -> Iterator[str]:
+    yield ENGLISH(said_of(proof.conclusion))
+    if proof.reduction and proof.reduction.stands and proof.ablation:
+        yield f"the recipe does without {', '.join(proof.ablation.dropped)}, which bring nothing measurable"
+    if comparison := proof.comparison:
+        yield f"confirmed: {_interval(comparison)}"
+    for other in proof.beside:
+        told = _interval(other.comparison) if other.comparison else other.out or "too few launches"
+        yield f"against {rounds.NAMES[other.arm]}: {told}"
+    for regime in proof.regimes:
+        if regime.proved and regime.comparison:
+            yield f"overridden at concurrency {regime.proposal.concurrency}: {_interval(regime.comparison)} there"
+
+
+def _interval(comparison: Comparison) -> str:
+    overall = comparison.overall
+    return f"{tables.percent(overall.change)}, 99 % interval {tables.interval(overall)}"

@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from autotune.cli.fetch import DataRoot
-from autotune.cli.study import Landscape
+from autotune.cli.options import DataRoot, Landscape
 from autotune.folder import StudyFolder
 from search_spaces import (
     Config,

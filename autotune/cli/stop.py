@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from autotune.cli.study import Studies
+from autotune.cli.options import Studies
 from autotune.folder import open_study
 from autotune.stop import MARGIN_S
 from autotune.stop import stop as stop_driver

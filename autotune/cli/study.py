@@ -6,21 +6,22 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from autotune import __version__
-from autotune.cli.fetch import DataRoot
+from autotune.cli.options import AsJson, DataRoot, Landscape, Place, Studies
 from autotune.cli.show import showing, summary
 from autotune.dispatch import Dispatcher, in_process, on_ray
 from autotune.doctor import Site, Unfit, client, examine, refuse_unfit
 from autotune.evidence import gather
 from autotune.folder import Settings, StudyFolder, all_studies, open_study, study_folder
 from autotune.leftovers import outwait
+from autotune.noise import known_noise, window_sd
 from autotune.provenance import provenance
 from autotune.rehearsal import rehearsed
-from autotune.search.samplers import SAMPLERS
+from autotune.search.samplers import names as sampler_names
 from autotune.status import status as status_of
 from autotune.study import run
 from search_spaces import SearchSpace, SpaceError, load
@@ -32,16 +33,13 @@ from trials.serving import MARGIN_S
 
 NO_WIN = 10
 
-Place = Literal["ray", "local"]
-Landscape = Literal["L0", "L1", "L2"]
 NODES = 4
+MANY = 16  # users, from which on the client is tried before a study: fewer take it 1 % of a core (decisions/0009)
 DISPATCHERS: Mapping[Place, Callable[[int], AbstractContextManager[Dispatcher]]] = {
     "ray": on_ray,
     "local": in_process,
 }
 
-Studies = Annotated[Path, typer.Option("--studies", help="Folder of all studies.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON objects, one a line, and nothing else.")]
 RequireWin = Annotated[bool, typer.Option("--require-win", help=f"Exit with {NO_WIN} when the baseline stays.")]
 
 
@@ -51,7 +49,9 @@ def study(
     seed: Annotated[int, typer.Option(help="Of the sampler and of the load's prompts.")] = 0,
     trials: Annotated[int | None, typer.Option(min=0, help="Trials beside the baseline; default: the space's.")] = None,
     hours: Annotated[float | None, typer.Option(min=0.0, help="Hours of search; default: the space's.")] = None,
-    sampler: Annotated[str | None, typer.Option(help=f"One of {', '.join(SAMPLERS)}; default: the space's.")] = None,
+    sampler: Annotated[
+        str | None, typer.Option(help=f"One of {', '.join(sampler_names())}; default: the space's.")
+    ] = None,
     known: Annotated[bool, typer.Option("--known/--no-known", help="Try the space's known recipes first.")] = True,
     dispatcher: Annotated[Place, typer.Option(help="Where trials run: on Ray, or in this process.")] = "ray",
     emulate: Annotated[bool, typer.Option("--emulate", help="Rehearse on an emulated MI355X: never evidence.")] = False,
@@ -66,15 +66,18 @@ def study(
 ) -> None:
     """Tune: measure the baseline, search, confirm the winner, and write its recipe with the evidence."""
     loaded = load(space)
-    runs = rehearsed(loaded) if emulate else loaded
     root = (data or data_root()).resolve()
     folder = study_folder(studies, name or loaded.name)
+    answers = folder.answers.resolve()
+    stand_in = Emulation(landscape=landscape, seed=seed, noise=LAUNCH, flaky=FLAKY, answers=answers)
+    emulation = stand_in if emulate else None
+    runs = rehearsed(loaded) if emulate else loaded
     chosen = sampler or loaded.sampler
-    if chosen not in SAMPLERS:
-        raise SpaceError(f"no sampler {chosen!r}: known are {', '.join(SAMPLERS)}")
+    if chosen not in sampler_names():
+        raise SpaceError(f"no sampler {chosen!r}: known are {', '.join(sampler_names())}")
     _refuse_unfit(runs, Site(studies=studies, data_root=root, space_folder=loaded.folder))
     file = workload_file(loaded.workload, space_folder=loaded.folder, data_root=root)
-    if not emulate:
+    if not emulate and max(loaded.workload.concurrency) >= MANY:
         refuse_unfit([client(selftest(loaded.workload, file=file))])
     facts = provenance(runs, root)
     settings = Settings(
@@ -91,9 +94,8 @@ def study(
         version=__version__,
         known=known,
         nodes=nodes if emulate else 1,
-        emulation=Emulation(landscape=landscape, seed=seed, noise=LAUNCH, flaky=FLAKY, answers=folder.answers.resolve())
-        if emulate
-        else None,
+        emulation=emulation,
+        window_sd=_noise(loaded, root, emulation),
     )
     folder.begin(settings, loaded, facts)
     _run(folder, settings, as_json=as_json, require_win=require_win)
@@ -115,6 +117,14 @@ def resume(
     _run(folder, settings, as_json=as_json, require_win=require_win)
 
 
+def _noise(space: SearchSpace, root: Path, emulation: Emulation | None) -> dict[int, float]:
+    """Return how much windows differ, where that was measured of the space here; say it where it was not."""
+    found = known_noise(space, root, emulation)
+    if found is None and emulation is None:
+        typer.echo("autotune: how launches differ here is not known: `autotune noise` measures it", err=True)
+    return window_sd(found)
+
+
 def _refuse_unfit(space: SearchSpace, site: Site) -> None:
     for finding in refuse_unfit(examine(space, site)):
         typer.echo(f"autotune: warning: {finding.words}", err=True)
@@ -126,18 +136,18 @@ def _refuse_company(folder: StudyFolder, stop_s: float) -> None:
         raise Unfit(f"engine {left.pid} of {left.folder} does not end: look at it, kill {left.pid}, then resume")
 
 
-def _interruptible() -> None:
+def interruptible() -> None:
     """Let every polite way to end a program end a study as Ctrl-C does: also where a shell made it ignore SIGINT."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
 
 
 def _run(folder: StudyFolder, settings: Settings, *, as_json: bool, require_win: bool) -> None:
-    _interruptible()
+    interruptible()
     with folder.locked(), showing(folder, as_json=as_json) as show:
         try:
             with DISPATCHERS[settings.dispatcher](settings.nodes) as dispatcher:
-                _interruptible()  # again: Ray has put its own handlers in, which abort
+                interruptible()  # again: Ray has put its own handlers in, which abort
                 for event in run(folder, dispatcher):
                     show.event(event)
         except KeyboardInterrupt:

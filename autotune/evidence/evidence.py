@@ -1,24 +1,22 @@
 """What a study's folder proves, as one value."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
-from typing import Any
 
-from autotune.confirm import Conclusion, Standing, baseline, conclude, value
+from autotune.confirm import Conclusion, Standing, baseline, value
+from autotune.evidence.raw import EFFECTIVE, Sources, sources
+from autotune.evidence.words import ENGLISH, Said, said
 from autotune.folder import LaunchRecord, Settings, StudyFolder, TrialRecord
+from autotune.proof import Proof, prove
+from autotune.redaction import scrubbed
 from autotune.rehearsal import MARK, mark
+from autotune.rounds import name, of
 from search_spaces import SearchSpace, load
+from trials.machine import Machine, noted
 from trials.outcome import Infeasible, Judgement, Lost, Measured
-
-RESULTS = {
-    "win": "Win: trial {number} is faster than the baseline, and passes its gate.",
-    "loss": "The baseline stays: trial {number} looked faster in the search, fresh launches say that it is slower.",
-    "tie": "Tie: the baseline stays. Trial {number} is within 2 % of it.",
-    "undecided": "Undecided: the baseline stays. The launches made can't tell whether trial {number} is faster.",
-    "no candidate": "The baseline stays: no config that passed the gate looked faster and could be confirmed.",
-}
 
 
 class NoBaseline(ValueError):
@@ -28,12 +26,15 @@ class NoBaseline(ValueError):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """
-    All that a study's folder proves.
+    All that a study's folder proves; every text in it is redacted.
 
     Attributes:
         root: The study's folder.
         finished: When the study ended, ISO 8601 with offset; None while it may go on.
         score: The baseline's objective in the search.
+        raw: The raw files of each trial and launch, by its folder.
+        machines: On what each of them ran, by its folder; none where it was not noted.
+        effective: What the engine said that it ran, by the folder of each launch that noted it.
     """
 
     root: Path
@@ -43,8 +44,26 @@ class Evidence:
     score: float
     trials: tuple[TrialRecord, ...]
     launches: tuple[LaunchRecord, ...]
-    conclusion: Conclusion
-    provenance: dict[str, Any]
+    proof: Proof
+    provenance: Mapping[str, str]
+    raw: Mapping[Path, Sources]
+    machines: Mapping[Path, Machine]
+    effective: Mapping[Path, Mapping[str, str]]
+
+    @property
+    def records(self) -> tuple[TrialRecord | LaunchRecord, ...]:
+        """All that ran: the trials, then the launches."""
+        return (*self.trials, *self.launches)
+
+    @property
+    def conclusion(self) -> Conclusion:
+        """What the confirmation says."""
+        return self.proof.conclusion
+
+    @property
+    def recommended(self) -> TrialRecord:
+        """The winner's trial, with the config that is recommended over the whole ladder: perhaps with less in it."""
+        return replace(self.conclusion.winner, config=self.proof.config)
 
     @property
     def baseline(self) -> TrialRecord:
@@ -62,25 +81,40 @@ class Evidence:
         return mark(self.settings)
 
     @property
-    def emulated(self) -> str:
+    def emulated(self) -> Said | None:
         """What a reader of a rehearsal must know first; nothing of a real study."""
-        if (emulation := self.settings.emulation) is None:
-            return ""
-        return (
-            f"{MARK}: no GPU and no model had a part in this. It rehearses the study on landscape "
-            f"{emulation.landscape} of an emulated MI355X, whose hours are virtual; no number here is a measurement."
-        )
+        emulation = self.settings.emulation
+        return said("emulated", mark=MARK, landscape=emulation.landscape) if emulation else None
+
+    @property
+    def verdict(self) -> Said:
+        """The verdict; of a study that is not finished, how far it is."""
+        if self.finished is None:
+            trials, launches = (sum(one.outcome is not None for one in some) for some in (self.trials, self.launches))
+            return said("not finished", trials=trials, launches=launches)
+        return verdict(self.conclusion)
 
     @property
     def sentence(self) -> str:
-        """The verdict in a sentence; of a study that is not finished, how far it is."""
-        if self.finished is None:
-            trials, launches = (sum(one.outcome is not None for one in some) for some in (self.trials, self.launches))
-            return self.mark + (
-                f"Not finished, no verdict yet. Trials that ended: {trials}; launches of the confirmation: {launches}."
-            )
-        number = self.standing.candidate.number if self.standing else 0
-        return self.mark + RESULTS[self.conclusion.result].format(number=number)
+        """The verdict in English."""
+        return self.mark + ENGLISH(self.verdict)
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Raw files that are not there any more, relative to the study's folder."""
+        return tuple(chain.from_iterable(self.raw[one.folder].missing for one in self.records))
+
+    def arm(self, standing: Standing, arm: str) -> tuple[LaunchRecord, ...]:
+        """Return the measured launches of one arm that a comparison rests on: as many as of the other."""
+        own = of(self.launches, "confirm", standing.candidate.number)
+        measured = [one for one in own if one.arm == arm and isinstance(one.outcome, Measured)]
+        return tuple(measured[: min(len(standing.a), len(standing.b))])
+
+
+def verdict(conclusion: Conclusion) -> Said:
+    """Return what a study proved, in a sentence."""
+    number = conclusion.standings[-1].candidate.number if conclusion.standings else 0
+    return said(conclusion.result, number=number)
 
 
 def gather(folder: StudyFolder) -> Evidence:
@@ -90,35 +124,48 @@ def gather(folder: StudyFolder) -> Evidence:
     Raises:
         NoBaseline: If its baseline was not measured, or not yet.
     """
-    space, trials, launches = load(folder.space), folder.trials(), folder.launches()
+    space, finished = load(folder.space), folder.finished()
+    trials = [replace(one, outcome=scrubbed(one.outcome)) for one in folder.trials()]
+    launches = [replace(one, outcome=scrubbed(one.outcome)) for one in folder.launches()]
+    records: list[TrialRecord | LaunchRecord] = [*trials, *launches]
     return Evidence(
         root=folder.root,
         settings=folder.settings(),
-        finished=folder.finished(),
+        finished=finished,
         space=space,
-        score=_score(folder.root.name, trials, space),
+        score=_score(folder.root.name, trials, space, ended=finished is not None),
         trials=tuple(trials),
         launches=tuple(launches),
-        conclusion=conclude(trials, launches, space),
-        provenance=json.loads(folder.provenance.read_text(encoding="utf-8")),
+        proof=prove(trials, launches, space),
+        provenance=scrubbed(json.loads(folder.provenance.read_text(encoding="utf-8"))),
+        raw={one.folder: sources(folder.root, one, ended=finished is not None) for one in records},
+        machines={one.folder: machine for one in records if (machine := noted(one.folder))},
+        effective={one.folder: told for one in records if (told := _effective(one.folder))},
     )
 
 
-def _score(name: str, trials: Sequence[TrialRecord], space: SearchSpace) -> float:
+def _effective(folder: Path) -> dict[str, str]:
+    """Return what the engine of a trial's only, or first, launch said that it runs."""
+    files = [folder / EFFECTIVE, *sorted(folder.glob(f"launch-*/{EFFECTIVE}"))]
+    found = next((path for path in files if path.exists()), None)
+    return scrubbed(dict(json.loads(found.read_text(encoding="utf-8")))) if found else {}
+
+
+def _score(name: str, trials: Sequence[TrialRecord], space: SearchSpace, *, ended: bool) -> float:
     match baseline(trials).outcome if trials else None:
         case Measured() as measured:
             return value(measured, space.objective)
         case Infeasible(reason=reason) | Lost(reason=reason):
             why = f"it failed: {reason}"
         case _:
-            why = "it has not ended"
+            why = "its outcome.json is missing" if trials and ended else "it has not ended"
     raise NoBaseline(f"study {name!r} has no measured baseline, so no evidence: {why}; see `autotune status {name}`")
 
 
 def judged(found: Evidence) -> list[tuple[str, Judgement]]:
-    """Return the judgements of the confirmation, each with the name of its recipe."""
+    """Return the judgements of all fresh launches, each with the name of its recipe."""
     return [
-        ("baseline" if launch.arm == "A" else f"trial {launch.candidate}", judgement)
+        (name(launch.arm, launch.candidate), judgement)
         for launch in found.launches
         if isinstance(launch.outcome, Measured)
         for judgement in launch.outcome.judged

@@ -1,27 +1,16 @@
 """The evidence as one page that needs nothing else: inline style, inline plots, no script."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
 from markupsafe import Markup
 
 from autotune.evidence import tables
-from autotune.evidence.evidence import Evidence, judged
-from autotune.evidence.plots import DARK, LIGHT, Plot, Theme, plots, svg
+from autotune.evidence.evidence import Evidence
+from autotune.evidence.plots import DARK, LIGHT, Plot, Theme, svg
+from autotune.evidence.raw import Link, Sources
+from autotune.evidence.sections import document
 from autotune.evidence.templates import render
-from autotune.folder import LaunchRecord, TrialRecord
-
-RAW = ("command.sh", "engine.log", "requests.parquet", "answers.jsonl", "outcome.json")
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A file of the study, by a path relative to the page."""
-
-    name: str
-    href: str
+from autotune.evidence.words import CHINESE, ENGLISH, said
 
 
 def to_html(found: Evidence) -> str:
@@ -30,12 +19,13 @@ def to_html(found: Evidence) -> str:
         "evidence.html.j2",
         escape=True,
         found=found,
-        last=found.standing,
+        document=document(found),
         tables=tables,
-        confirmed=judged(found),
-        plots=[(plot, [_inline(plot, theme) for theme in (LIGHT, DARK)]) for plot in plots(found)],
-        trial_files=_raw(found.root, found.trials),
-        launch_files=_raw(found.root, found.launches),
+        english=ENGLISH,
+        chinese=CHINESE,
+        see=said,
+        drawn=lambda plot: [_inline(plot, theme) for theme in (LIGHT, DARK)],
+        is_sources=lambda cell: isinstance(cell, Sources),
         study_files=_beside(found),
     )
 
@@ -46,18 +36,6 @@ def _inline(plot: Plot, theme: Theme) -> Markup:
     element = drawn[drawn.index("<svg") :]
     label = Markup('<svg class="{}" role="img" aria-label="{}"').format(theme.name, f"{plot.title}. {plot.says}")
     return Markup(re.sub("^<svg", lambda _: label, element))  # noqa: S704 matplotlib escapes the words in it
-
-
-def _raw(root: Path, records: Sequence[TrialRecord | LaunchRecord]) -> list[list[Link]]:
-    """Return what each record's folder holds of the raw data."""
-    return [
-        [
-            Link(Path(name).stem, (record.folder / name).relative_to(root).as_posix())
-            for name in RAW
-            if (record.folder / name).exists()
-        ]
-        for record in records
-    ]
 
 
 def _beside(found: Evidence) -> list[Link]:

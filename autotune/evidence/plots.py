@@ -3,9 +3,10 @@
 import io
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import cycle
+from typing import TypeAlias
 
 from matplotlib import style
 from matplotlib.axes import Axes
@@ -14,11 +15,13 @@ from matplotlib.ticker import MaxNLocator
 
 from autotune.evidence import series
 from autotune.evidence.evidence import Evidence
-from autotune.evidence.series import Accumulation, Curve, Kind, Spot, Step
+from autotune.evidence.series import Accumulation, Curve, Efficiency, Kind, Spot, Step
+from autotune.pooled import Change
 
 WIDTH_IN, HEIGHT_IN, DPI = 5.0, 4.0, 200  # 360 points wide: text keeps its size on a phone
 SMALL = 9.0  # points: legible still where a phone shrinks the plot by a tenth
 BESIDE = 0.015  # of the width between intervals that end at the same question
+Canvas: TypeAlias = Axes  # for plots that are drawn by other files
 SETTLED = 16  # questions after which a running share says anything
 
 METRICS = {
@@ -97,34 +100,18 @@ class Plot:
 
 def plots(found: Evidence) -> tuple[Plot, ...]:
     """Return the plots for which the study holds something."""
-    metric, gates = METRICS[found.space.objective.metric], series.accumulations(found)
-    every = [
-        Plot(
-            name="interactivity",
-            title=f"{found.mark}Throughput per GPU against interactivity",
-            says="Up and to the right is better; the numbers are concurrencies. Small marks are single launches, lines "
-            "their geometric means; grey are the trials of the search that passed their gate.",
-            draw=partial(_interactivity, series.curves(found), series.searched(found), metric),
-        ),
-        Plot(
-            name="search",
-            title=f"{found.mark}Search progress",
-            says="The objective of each trial in order, and the best until then of those that passed their gate. "
-            "Trials without a measurement stand at the foot.",
-            draw=partial(_search, series.steps(found), found.score, metric),
-        ),
-    ]
-    if gates:
-        every.append(
-            Plot(
-                name="gate",
-                title=f"{found.mark}Gate: {', '.join(gate.task for gate in found.space.gates)}",
-                says="Share of right answers after so many questions, in the order asked, on each recipe's lowest "
-                "filter; bars at the end are 95 % intervals.",
-                draw=partial(_gate, gates),
-            )
+    metric = METRICS[found.space.objective.metric]
+    return tuple(
+        replace(plot, title=f"{found.mark}{plot.title}")
+        for plot in (
+            _interactivity_of(found, metric),
+            _search_of(found, metric),
+            _gate_of(found),
+            _ablation_of(found),
+            _power_of(found),
         )
-    return tuple(every)
+        if plot
+    )
 
 
 def svg(plot: Plot, theme: Theme = LIGHT) -> str:
@@ -147,7 +134,8 @@ def _saved(plot: Plot, theme: Theme, form: str) -> bytes:
         axes = figure.add_subplot()
         axes.set_title(plot.title, loc="left", fontsize="large", fontweight="bold")
         plot.draw(axes, theme)
-        figure.legend(loc="outside lower left", ncols=2)
+        if axes.get_legend_handles_labels()[0]:
+            figure.legend(loc="outside lower left", ncols=2)
         figure.savefig(buffer, format=form, dpi=DPI, metadata=nobody)
     return buffer.getvalue()
 
@@ -180,6 +168,16 @@ def _settings(theme: Theme) -> dict[str, object]:
 
 
 # --- throughput against interactivity -------------------------------------------------------------------------------
+
+
+def _interactivity_of(found: Evidence, metric: str) -> Plot:
+    return Plot(
+        name="interactivity",
+        title="Throughput per GPU against interactivity",
+        says="Up and to the right is better; the numbers are concurrencies. Small marks are single launches, lines "
+        "their geometric means; grey are the trials of the search that passed their gate.",
+        draw=partial(_interactivity, series.curves(found), series.searched(found), metric),
+    )
 
 
 def _interactivity(
@@ -222,6 +220,16 @@ def _places(spots: Sequence[Spot]) -> tuple[list[float], list[float]]:
 # --- search progress ------------------------------------------------------------------------------------------------
 
 
+def _search_of(found: Evidence, metric: str) -> Plot:
+    return Plot(
+        name="search",
+        title="Search progress",
+        says="The objective of each trial in order, and the best until then of those that passed their gate. "
+        "Trials without a measurement stand at the foot.",
+        draw=partial(_search, series.steps(found), found.score, metric),
+    )
+
+
 def _search(steps: Sequence[Step], baseline: float, metric: str, axes: Axes, theme: Theme) -> None:
     marks: dict[Kind, tuple[str, str]] = {
         "passed": ("o", theme.ink),
@@ -252,6 +260,18 @@ def _search(steps: Sequence[Step], baseline: float, metric: str, axes: Axes, the
 # --- the gate -------------------------------------------------------------------------------------------------------
 
 
+def _gate_of(found: Evidence) -> Plot | None:
+    if not (gates := series.accumulations(found)):
+        return None
+    return Plot(
+        name="gate",
+        title=f"Gate: {', '.join(gate.task for gate in found.space.gates)}",
+        says="Share of right answers after so many questions, in the order asked, on each recipe's lowest "
+        "filter; bars at the end are 95 % intervals.",
+        draw=partial(_gate, gates),
+    )
+
+
 def _gate(gates: Sequence[Accumulation], axes: Axes, theme: Theme) -> None:
     thresholds = sorted({gate.threshold for gate in gates})
     for threshold in thresholds:
@@ -280,3 +300,61 @@ def _gate(gates: Sequence[Accumulation], axes: Axes, theme: Theme) -> None:
     axes.set_ylim(max(0.0, min([*thresholds, *(gate.low for gate in gates), *settled]) - 0.02), 1.01)
     axes.set_xlabel("questions asked")
     axes.set_ylabel("share of right answers")
+
+
+# --- power ----------------------------------------------------------------------------------------------------------
+
+
+def _power_of(found: Evidence) -> Plot | None:
+    if not (powers := series.efficiencies(found)):
+        return None
+    return Plot(
+        name="power",
+        title="Throughput a watt",
+        says="Input + output tok/s of the whole measured run over the mean power of all the GPUs, which stands "
+        "above the bars; means over fresh launches.",
+        draw=partial(_power, powers),
+    )
+
+
+def _power(powers: Sequence[Efficiency], axes: Axes, theme: Theme) -> None:
+    ladder = list(dict.fromkeys(concurrency for each in powers for concurrency in each.watts))
+    width = 0.8 / len(powers)
+    for number, (each, look) in enumerate(zip(powers, looks(theme), strict=False)):
+        places = [ladder.index(concurrency) + width * (number - (len(powers) - 1) / 2) for concurrency in each.watts]
+        hatch = "//" if number else None  # never told apart by colour alone
+        bars = axes.bar(places, list(each.per_watt.values()), width, color=look.colour, hatch=hatch, label=each.name)
+        axes.bar_label(bars, [f"{watts:.0f} W" for watts in each.watts.values()], fontsize=SMALL, padding=2)
+    axes.set_xticks(range(len(ladder)), list(map(str, ladder)))
+    axes.margins(y=0.12)
+    axes.set_xlabel("concurrency")
+    axes.set_ylabel("tok/s a watt")
+
+
+# --- ablation -------------------------------------------------------------------------------------------------------
+
+
+def _ablation_of(found: Evidence) -> Plot | None:
+    if not (settings := series.ablated(found)):
+        return None
+    return Plot(
+        name="ablation",
+        title="Ablation",
+        says="How each setting changes the objective of the recipe it is made from, with its interval; hatched "
+        "what is within noise or undecided.",
+        draw=partial(_ablation, settings),
+    )
+
+
+def _ablation(settings: Sequence[tuple[str, Change]], axes: Axes, theme: Theme) -> None:
+    for place, (_, change) in enumerate(settings):
+        clear = change.said in {"more", "less"}
+        bar = axes.barh(place, 100 * change.estimate, color=theme.candidate if clear else theme.faint)
+        bar[0].set_hatch("" if clear else "//")
+        if change.low is not None and change.high is not None:
+            half = [[100 * (change.estimate - change.low)], [100 * (change.high - change.estimate)]]
+            axes.errorbar(100 * change.estimate, place, xerr=half, color=theme.ink, capsize=3)
+    axes.axvline(0.0, color=theme.ink, linewidth=1.0)
+    axes.set_yticks(range(len(settings)), [words for words, _ in settings])
+    axes.invert_yaxis()
+    axes.set_xlabel("change, percent")

@@ -1,7 +1,7 @@
 """What the plots show: pure functions from what a study holds to numbers."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal, assert_never
@@ -9,6 +9,7 @@ from typing import Literal, assert_never
 from autotune.confirm import level, passed, value
 from autotune.evidence.evidence import Evidence, judged
 from autotune.folder import TrialRecord
+from autotune.pooled import Change
 from search_spaces import Objective
 from trials.outcome import Infeasible, Judgement, Lost, Measured
 
@@ -69,6 +70,21 @@ class Accumulation:
     confirmed: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Efficiency:
+    """
+    What one recipe makes of its power, by concurrency: means over its launches; a point without power is not there.
+
+    Attributes:
+        watts: Of all GPUs together.
+        per_watt: Input and output tok/s a watt.
+    """
+
+    name: str
+    watts: Mapping[int, float]
+    per_watt: Mapping[int, float]
+
+
 def curves(found: Evidence) -> tuple[Curve, ...]:
     """Return the baseline and the last candidate, from their fresh launches or, where there are none, the search."""
     goal, last = found.space.objective, found.standing
@@ -102,6 +118,32 @@ def _mean(spots: Sequence[Spot]) -> Spot:
 
 def _geometric(values: Iterator[float]) -> float:
     return math.exp(fmean(map(math.log, values)))
+
+
+def ablated(found: Evidence) -> tuple[tuple[str, Change], ...]:
+    """Return each setting of an ablation that runs, and how it changes the objective of the recipe it is made from."""
+    findings = found.proof.ablation.findings if found.proof.ablation else ()
+    return tuple((each.row.words, each.overall) for each in findings if each.overall)
+
+
+def efficiencies(found: Evidence) -> tuple[Efficiency, ...]:
+    """Return the power of baseline and last candidate from their fresh launches; nothing where no tool told it."""
+    last = found.standing
+    arms = {"baseline": last.a, f"trial {last.candidate.number}": last.b} if last else {}
+    every = (_efficiency(name, launches) for name, launches in arms.items())
+    return tuple(one for one in every if one.watts)
+
+
+def _efficiency(name: str, launches: Sequence[Measured]) -> Efficiency:
+    told: dict[int, list[tuple[float, float]]] = {}
+    for point in (point for one in launches for point in one.points):
+        if point.power_w and point.tok_per_s_per_watt:
+            told.setdefault(point.concurrency, []).append((point.power_w, point.tok_per_s_per_watt))
+    return Efficiency(
+        name=name,
+        watts={concurrency: fmean(watts for watts, _ in values) for concurrency, values in told.items()},
+        per_watt={concurrency: fmean(each for _, each in values) for concurrency, values in told.items()},
+    )
 
 
 def searched(found: Evidence) -> tuple[tuple[Spot, ...], ...]:

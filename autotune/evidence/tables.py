@@ -1,17 +1,26 @@
 """Tables of the evidence: each a function from what a study holds to a DataFrame. The only file that imports pandas."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import zip_longest
+from typing import TypeAlias, assert_never
+from urllib.parse import quote
 
 import pandas as pd
 
-from autotune.compare import Comparison, Ratio
-from autotune.confirm import Standing, changes, passed, value
+from autotune import rounds
+from autotune.compare import Ratio
+from autotune.confirm import changes, passed, value
+from autotune.evidence.raw import Sources
 from autotune.folder import LaunchRecord, TrialRecord
 from evals import Verdict, paired
 from search_spaces import Scalar, SearchSpace, Workload
 from trials.load.metrics import PointMetrics
 from trials.outcome import Infeasible, Judgement, Lost, Measured
 
+Table: TypeAlias = pd.DataFrame
+Row: TypeAlias = dict[str, str | int | Sources]
+RAW = "raw data"
+"""The column of where a row's numbers come from."""
 PAIRED = "lost / won against baseline"
 MOST = "lost at most (95 %)"
 
@@ -36,7 +45,7 @@ def changed(record: TrialRecord, space: SearchSpace) -> str:
     return ", ".join(f"{knob}={shown(own)}" for knob, (_, own) in changes(record, space).items())
 
 
-def differing_knobs(winner: TrialRecord, space: SearchSpace) -> pd.DataFrame:
+def differing_knobs(winner: TrialRecord, space: SearchSpace) -> Table:
     """Return the knobs in which the winner differs from the baseline."""
     rows = [
         {"knob": knob, "baseline": shown(base), "winner": shown(own), "note": space.knobs[knob].note or ""}
@@ -45,65 +54,51 @@ def differing_knobs(winner: TrialRecord, space: SearchSpace) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["knob", "baseline", "winner", "note"])
 
 
-def side_by_side(standing: Standing, comparison: Comparison) -> pd.DataFrame:
-    """Return baseline against candidate at each concurrency, and over the ladder: means over launches."""
-    rows = [
-        {
-            "concurrency": str(concurrency),
-            "baseline": f"{ratio.a:.1f}",
-            "candidate": f"{ratio.b:.1f}",
-            "change": percent(ratio.change),
-            "99 % interval": interval(ratio),
-            "TTFT p50, ms": _pair(standing, concurrency, lambda point: point.ttft_ms.p50),
-            "TPOT p50, ms": _pair(standing, concurrency, lambda point: point.tpot_ms.p50),
-        }
-        for concurrency, ratio in comparison.levels.items()
-    ]
-    overall = comparison.overall
-    rows.append(
-        {
-            "concurrency": "all, geometric mean",
-            "baseline": f"{overall.a:.1f}",
-            "candidate": f"{overall.b:.1f}",
-            "change": percent(overall.change),
-            "99 % interval": interval(overall),
-            "TTFT p50, ms": "",
-            "TPOT p50, ms": "",
-        }
-    )
-    return pd.DataFrame(rows)
+def gate(judged: Sequence[tuple[str, Judgement]], raw: Sequence[Sources] = ()) -> Table:
+    """
+    Return every filter of named judgements: counts, how far it was asked, accuracy, its interval, the paired test.
+
+    Args:
+        raw: Where each judgement's answers are; none: there is no such column.
+    """
+    found = zip_longest(judged, raw)
+    return frame([row for (name, judgement), own in found for row in _gate(name, judgement, own)])
 
 
-def _pair(standing: Standing, concurrency: int, metric: Callable[[PointMetrics], float]) -> str:
-    def mean(arm: Sequence[Measured]) -> float:
-        return float(pd.Series([metric(p) for one in arm for p in one.points if p.concurrency == concurrency]).mean())
-
-    launches = min(len(standing.a), len(standing.b))  # as many of each, as in the comparison
-    return f"{mean(standing.a[:launches]):.1f} / {mean(standing.b[:launches]):.1f}"
-
-
-def gate(judged: Sequence[tuple[str, Judgement]]) -> pd.DataFrame:
-    """Return every filter of named judgements: counts, accuracy, its interval, and the paired test."""
-    return pd.DataFrame([row for name, judgement in judged for row in _gate(name, judgement)])
-
-
-def _gate(name: str, judgement: Judgement) -> Iterator[dict[str, str]]:
+def _gate(name: str, judgement: Judgement, raw: Sources | None) -> Iterator[Row]:
     verdict = judgement.verdict
-    asked = {"recipe": name, "task": verdict.protocol.identity.task, "at once": str(judgement.concurrency)}
-    nothing = {"filter": "none", "right": "nothing answered", "accuracy": "", "95 % interval": "", PAIRED: "", MOST: ""}
+    last: Row = {"verdict": verdict.result} if raw is None else {"verdict": verdict.result, RAW: raw}
+    recipe: Row = {"recipe": name, "task": verdict.protocol.identity.task, "at once": str(judgement.concurrency)}
+    recipe["asked"] = how(verdict)
+    nothing: Row = {"filter": "none", "right": "nothing answered", "accuracy": "", "95 % interval": ""}
     if not verdict.filters:
-        yield {**asked, **nothing, "verdict": verdict.result}
+        yield {**recipe, **nothing, PAIRED: "", MOST: "", **last}
     for each in verdict.filters:
         yield {
-            **asked,
+            **recipe,
             "filter": each.name,
             "right": f"{each.correct} of {each.answered}",
-            "accuracy": f"{each.accuracy:.3f}",
-            "95 % interval": f"{each.low:.3f} to {each.high:.3f}",
+            "accuracy": f"{each.accuracy:.4f}",
+            "95 % interval": f"{each.low:.4f} to {each.high:.4f}",
             PAIRED: f"{each.losses} / {each.wins}" if each.pairs else "",
             MOST: f"{each.most_lost:.2%}" if each.most_lost is not None else "",
-            "verdict": verdict.result,
+            **last,
         }
+
+
+def how(verdict: Verdict) -> str:
+    """Return how many questions a verdict took, and why not more."""
+    asked = f"{verdict.asked} of {verdict.total}"
+    match verdict.reached:
+        case "all":
+            return asked
+        case "certain":
+            return f"{asked}: the rest can't change it"
+        case "sequential":
+            needed = "" if verdict.alpha is None else f", needs {1 / verdict.alpha:.3g}"
+            return f"{asked}: e-value {verdict.e_value:.3g}{needed}"
+        case _:
+            assert_never(verdict.reached)
 
 
 def power(judged: Sequence[tuple[str, Judgement]], margin: float | None) -> str:
@@ -127,18 +122,29 @@ def load(workload: Workload) -> str:
     )
 
 
-def trials(records: Sequence[TrialRecord], space: SearchSpace, base: float) -> pd.DataFrame:
+def trials(records: Sequence[TrialRecord], space: SearchSpace, base: float, raw: Sequence[Sources] = ()) -> Table:
     """Return every trial of the search; what is not a measurement has no number."""
-    return pd.DataFrame([{"trial": record.number, **_trial(record, space, base)} for record in records])
+    rows: list[Row] = [{"trial": record.number, **_trial(record, space, base)} for record in records]
+    return frame(_with(rows, raw))
 
 
-def _trial(record: TrialRecord, space: SearchSpace, base: float) -> dict[str, str]:
-    row = {"outcome": "", "objective": "", "change": "", "gate": "", "differs in": changed(record, space) or "baseline"}
+def _with(rows: Sequence[Row], raw: Sequence[Sources]) -> list[Row]:
+    return [{**row, RAW: own} for row, own in zip(rows, raw, strict=True)] if raw else list(rows)
+
+
+def _trial(record: TrialRecord, space: SearchSpace, base: float) -> Row:
+    row: Row = {
+        "outcome": "",
+        "objective": "",
+        "change": "",
+        "gate": "",
+        "differs in": changed(record, space) or "baseline",
+    }
     match record.outcome:
         case Measured() as measured:
             score = value(measured, space.objective)
             row |= {
-                "outcome": "measured" if passed(record) else "measured, gate not passed",
+                "outcome": ", ".join(_words(measured, passed=passed(record))),
                 "objective": f"{score:.1f}",
                 "change": percent(score / base - 1),
                 "gate": gate_line(measured.verdict),
@@ -152,6 +158,19 @@ def _trial(record: TrialRecord, space: SearchSpace, base: float) -> dict[str, st
     return row
 
 
+def _words(measured: Measured, *, passed: bool) -> Iterator[str]:
+    yield "measured"
+    if not passed:
+        yield "gate not passed"
+    if points := [f"{p.concurrency} ({drifted(p)})" for p in measured.points if not p.steady]:
+        yield f"unsteady at {', '.join(points)}"
+
+
+def drifted(point: PointMetrics) -> str:
+    """Return by how much the last warm-up run of an unsteady point differed from the one before."""
+    return "one warm-up run" if point.drift is None else f"drift {percent(point.drift)}"
+
+
 def gate_line(verdict: Verdict | None) -> str:
     """Return a verdict in one line: the result, and the lowest filter with its interval."""
     if verdict is None:
@@ -163,39 +182,68 @@ def gate_line(verdict: Verdict | None) -> str:
     return f"{verdict.result}: {figures}{', early' if verdict.reached == 'sequential' else ''}"
 
 
-def launches(records: Sequence[LaunchRecord], space: SearchSpace) -> pd.DataFrame:
+def launches(records: Sequence[LaunchRecord], space: SearchSpace, raw: Sequence[Sources] = ()) -> Table:
     """Return the confirmation's launches in the order they ran."""
-    return pd.DataFrame(
-        [
-            {
-                "launch": record.number,
-                "arm": f"{record.arm}: " + ("baseline" if record.arm == "A" else f"trial {record.candidate}"),
-                "objective": f"{value(record.outcome, space.objective):.1f}"
-                if isinstance(record.outcome, Measured)
-                else "",
-                "outcome": record.outcome.kind if record.outcome else "running",
-                "raw data": f"confirm/{record.folder.name}/",
-            }
-            for record in records
-        ]
-    )
+    rows: list[Row] = [
+        {
+            "launch": record.number,
+            "arm": f"{record.arm}: {rounds.name(record.arm, record.candidate)}",
+            "objective": f"{value(record.outcome, space.objective):.1f}"
+            if isinstance(record.outcome, Measured)
+            else "",
+            "outcome": _ended(record),
+        }
+        for record in records
+    ]
+    return frame(_with(rows, raw))
 
 
-def rows(frame: pd.DataFrame) -> list[list[str]]:
-    """Return a table's rows as text."""
-    return [[str(cell) for cell in row] for row in frame.to_numpy().tolist()]
+def _objective(record: LaunchRecord, space: SearchSpace) -> str:
+    return f"{value(record.outcome, space.objective):.1f}" if isinstance(record.outcome, Measured) else ""
 
 
-def markdown(frame: pd.DataFrame) -> str:
+def _ended(record: LaunchRecord) -> str:
+    match record.outcome:
+        case Measured() as measured:
+            return ", ".join(_words(measured, passed=True))
+        case Infeasible(failure=failure, reason=reason):
+            return f"infeasible ({failure}): {reason}"
+        case Lost(reason=reason):
+            return f"lost: {reason}"
+        case None:
+            return "running"
+        case _:
+            assert_never(record.outcome)
+
+
+def frame(rows: Sequence[Row]) -> Table:
+    """Return rows as a table: a cell is text, a number, or where its row's numbers come from."""
+    return pd.DataFrame(rows)
+
+
+def cells(table: Table) -> list[list[str | Sources]]:
+    """Return a table's rows: text, and sources as they are."""
+    return [[cell if isinstance(cell, Sources) else str(cell) for cell in row] for row in table.to_numpy().tolist()]
+
+
+def markdown(table: Table) -> str:
     """Return a table as GitHub draws it."""
-    lines = [list(frame.columns), ["---"] * len(frame.columns), *rows(frame)]
+    lines: list[list[str | Sources]] = [list(table.columns), ["---"] * len(table.columns), *cells(table)]
     return "\n".join("| " + " | ".join(_cell(cell) for cell in line) + " |" for line in lines)
 
 
-def plain(frame: pd.DataFrame) -> str:
+def links(raw: Sources) -> str:
+    """Return where numbers come from as Markdown."""
+    there = [f"[{link.name}]({quote(link.href)})" for link in raw.links]
+    return " ".join([*there, *(f"**missing: {path}**" for path in raw.missing)])
+
+
+def plain(table: Table) -> str:
     """Return a table for a terminal."""
-    return frame.to_string(index=False, justify="left")
+    return table.to_string(index=False, justify="left")
 
 
-def _cell(text: str) -> str:
-    return " ".join(text.replace("\\", "\\\\").replace("|", "\\|").splitlines())
+def _cell(cell: str | Sources) -> str:
+    if isinstance(cell, Sources):
+        return links(cell)
+    return " ".join(cell.replace("\\", "\\\\").replace("|", "\\|").splitlines())

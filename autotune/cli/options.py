@@ -1,0 +1,16 @@
+"""Options that several verbs have."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+Place = Literal["ray", "local"]
+Landscape = Literal["L0", "L1", "L2"]
+
+DataRoot = Annotated[
+    Path | None,
+    typer.Option("--data-root", help="Where weights and engines are; default: $AUTOTUNE_DATA or the user's data."),
+]
+Studies = Annotated[Path, typer.Option("--studies", help="Folder of all studies.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON objects, one a line, and nothing else.")]

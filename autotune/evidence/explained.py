@@ -1,0 +1,152 @@
+"""Tables of what follows a verdict: the engine's own defaults, each knob's part, single concurrencies, a reference."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import fmean
+
+from autotune.ablate import Ablation, Finding, Part
+from autotune.confirm import Beside
+from autotune.evidence.tables import Row, Table, frame, interval, percent, shown
+from autotune.pooled import Change
+from autotune.regimes import Regime
+from autotune.rounds import DEFAULTS, NAMES
+from search_spaces import Config, Reference, SearchSpace, resolve
+from trials.outcome import Measured
+
+OVERALL = "all, geometric mean"
+VERDICTS: Mapping[str, str] = {
+    "brings": "brings more than noise: kept",
+    "needed": "needed: kept",
+    "tied": "tied to others: kept",
+    "not tested": "not tested: kept",
+    "nothing measurable": "nothing measurable: goes back to the default",
+    "costs": "costs: goes back to the default",
+}
+
+
+def change(found: Change | None) -> str:
+    """Return a change with its interval, and in words what may not be claimed of it."""
+    if found is None:
+        return ""
+    if found.low is None or found.high is None:
+        return f"{percent(found.estimate)}, too few launches for an interval"
+    words = {"tie": ", tie within noise", "undecided": ", undecided"}.get(found.said, "")
+    return f"{percent(found.estimate)} ({100 * found.low:+.1f} to {100 * found.high:+.1f}){words}"
+
+
+def defaults(beside: Sequence[Beside], recipe: str) -> Table:
+    """
+    Return a recipe against the engine's own defaults at each concurrency, and over the ladder.
+
+    Args:
+        recipe: The recipe's name.
+    """
+    return frame([row for one in beside if one.arm == DEFAULTS for row in _against(one, NAMES[DEFAULTS], recipe)])
+
+
+def _against(beside: Beside, other: str, recipe: str) -> Iterator[Row]:
+    if beside.comparison is None:
+        yield {"concurrency": OVERALL, other: beside.out or "too few launches", recipe: "", "change": ""}
+        return
+    levels = {str(at): ratio for at, ratio in beside.comparison.levels.items()}
+    for name, ratio in {**levels, OVERALL: beside.comparison.overall}.items():
+        yield {
+            "concurrency": name,
+            other: f"{ratio.a:.1f}",
+            recipe: f"{ratio.b:.1f}",
+            "change": f"{percent(ratio.change)} ({interval(ratio)})",
+        }
+
+
+def ablation(found: Ablation, ladder: Sequence[int]) -> Table:
+    """Return a row for each setting and a column for each concurrency: how it changes the recipe it is made from."""
+    return frame([_setting(finding, ladder) for finding in found.findings])
+
+
+def _setting(finding: Finding, ladder: Sequence[int]) -> Row:
+    levels: Row = {str(at): change(finding.levels.get(at)) for at in ladder}
+    overall = f"does not run: {finding.failed}" if finding.failed else change(finding.overall)
+    launches = " + ".join(map(str, finding.launches))
+    return {"setting": finding.row.words, **levels, OVERALL: overall, "launches": launches}
+
+
+def parts(found: Ablation) -> Table:
+    """Return each knob of the winner: what it brings there, and what becomes of it."""
+    return frame([_part(part) for part in found.parts])
+
+
+def _part(part: Part) -> Row:
+    return {
+        "knob": part.knob,
+        "baseline": shown(part.base),
+        "winner": shown(part.own),
+        "brings": change(part.gain) or part.because,
+        "verdict": VERDICTS[part.verdict],
+    }
+
+
+def regimes(found: Sequence[Regime], config: Config, space: SearchSpace) -> Table:
+    """
+    Return the recipes that were tried at single concurrencies, and what their own launches there say.
+
+    Args:
+        config: Of the recipe over the whole ladder.
+    """
+    return frame([_regime(each, config, space) for each in found])
+
+
+def _regime(regime: Regime, config: Config, space: SearchSpace) -> Row:
+    own = resolve(space, regime.proposal.trial.config).config
+    moved = {knob: value for knob, value in own.items() if value != config[knob]}
+    measured = regime.comparison
+    return {
+        "concurrency": str(regime.proposal.concurrency),
+        "in its place": f"trial {regime.proposal.trial.number}",
+        "differs in": ", ".join(f"{knob}={shown(value)}" for knob, value in moved.items()),
+        "change there": f"{percent(measured.overall.change)} ({interval(measured.overall)})" if measured else "",
+        "launches": " + ".join(map(str, measured.launches)) if measured else "",
+        "verdict": _said(regime),
+    }
+
+
+def _said(regime: Regime) -> str:
+    if regime.proved:
+        return "faster there: overrides the recipe"
+    if regime.out:
+        return f"not taken: {regime.out}"
+    return f"{regime.comparison.result}: not taken" if regime.comparison else "not launched"
+
+
+def reference(told: Reference, recipe: Sequence[Measured], launched: Sequence[Measured]) -> Table:
+    """
+    Return a recipe beside another engine or a published figure, at each concurrency that both have.
+
+    Args:
+        recipe: Its fresh launches.
+        launched: The reference's, in the same rounds; none where its figures are quoted.
+    """
+    own = _rates(recipe, told.metric)
+    other = told.figures or _rates(launched, told.metric)
+    where = f"quoted: {told.source}" if told.figures else f"measured here, {len(launched)} launches"
+    return frame(
+        [
+            {
+                "concurrency": str(at),
+                f"recipe, {told.metric}": f"{own[at]:.2f}",
+                f"{told.label}, {told.metric}": f"{other[at]:.2f}",
+                f"recipe / {told.label}": f"{own[at] / other[at]:.2%}",
+                "reference": where,
+            }
+            for at in own
+            if at in other
+        ]
+    )
+
+
+def _rates(launches: Sequence[Measured], metric: str) -> dict[int, float]:
+    """Return the geometric mean over launches at each concurrency."""
+    ladder = [point.concurrency for point in launches[0].points] if launches else []
+    return {
+        at: math.exp(fmean(math.log(getattr(p, metric)) for one in launches for p in one.points if p.concurrency == at))
+        for at in ladder
+    }

@@ -1,0 +1,177 @@
+"""What a reader needs to get the same again: where and with what it ran, what the engine said, what nobody measured."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from autotune.diff import Difference, Point, differences, grouped
+from autotune.evidence.evidence import Evidence, judged
+from autotune.evidence.raw import EFFECTIVE, Link, Sources
+from autotune.evidence.sides import drifting
+from autotune.evidence.tables import RAW, Row, load
+from autotune.evidence.words import Said, said
+from autotune.folder import LaunchRecord, TrialRecord
+from autotune.redaction import hidden
+from autotune.rounds import BASELINE, CANDIDATE, DEFAULTS, of
+from autotune.sides import served
+from search_spaces import Recipe, resolve
+from trials.machine import FILE as MACHINE
+from trials.machine import Machine
+from trials.outcome import Lost, Measured
+from trials.smi import Device
+
+EVERYWHERE = "every one"
+
+
+def provenance(found: Evidence) -> list[Row]:
+    """Return the facts of a study: of its start, of its machines, of its random choices."""
+    files = Sources((Link("provenance.json", "provenance.json"),))
+    settings = Sources((Link("study.json", "study.json"), Link("space", f"space/{found.space.name}.yaml")))
+    return [
+        *(_fact(name, fact, files) for name, fact in found.provenance.items()),
+        *(_fact("machine", fact, where) for fact, where in _machines(found)),
+        *(_fact(name, fact, settings) for name, fact in _begun(found)),
+    ]
+
+
+def _fact(name: str, fact: str, raw: Sources) -> Row:
+    return {"fact": name, "is": fact, RAW: raw}
+
+
+def _begun(found: Evidence) -> Iterator[tuple[str, str]]:
+    settings = found.settings
+    yield "dates", f"started {settings.started}, {f'finished {found.finished}' if found.finished else 'not finished'}"
+    hours = f", {settings.hours:g} h" if settings.hours else ""
+    yield "search", f"{settings.sampler}, at most {settings.trials} trials beside the baseline{hours}"
+    yield "seeds", _seeds(found)
+    yield "load", load(found.space.workload)
+
+
+def _seeds(found: Evidence) -> str:
+    seed = found.settings.seed
+    protocols = {judgement.verdict.protocol.identity for _, judgement in judged(found)}
+    shots = ", ".join(sorted({f"{each.task}: {each.order}, few-shot {each.fewshot_seed}" for each in protocols}))
+    return (
+        f"{seed} of the sampler and of the search's prompts; of fresh launches {1000 * seed} plus a number for their "
+        f"stage and round, so that all recipes of a round get the same{f'; {shots}' if shots else ''}"
+    )
+
+
+def _machines(found: Evidence) -> Iterator[tuple[str, Sources]]:
+    """Yield each distinct machine in words, with the files that say so."""
+    where: dict[str, list[Path]] = {}
+    for folder, machine in found.machines.items():
+        where.setdefault(words(machine), []).append(folder / MACHINE)
+    for said_of, files in where.items():
+        yield said_of, Sources(tuple(_link(found.root, path) for path in files))
+
+
+def words(machine: Machine) -> str:
+    """Return a machine in a line."""
+    kinds: dict[str, list[Device]] = {}
+    for gpu in machine.gpus:
+        memory = "" if gpu.memory_mib is None else f", {gpu.memory_mib:.0f} MiB"
+        kinds.setdefault(f"{gpu.name or 'GPU'}{memory}, driver {gpu.driver or 'not told'}", []).append(gpu)
+    gpus = "; ".join(f"{len(some)} x {kind}" for kind, some in kinds.items()) or "no GPU that a vendor's tool tells of"
+    return f"{machine.host}: {gpus}; {machine.system}; client autotune {machine.client}"
+
+
+def effective(found: Evidence) -> list[Row]:
+    """Return what the engines of baseline and candidate said that they ran, each with the launches that said so."""
+    last = found.standing
+    launched = of(found.launches, "confirm", last.candidate.number) if last else []
+    arms = {arm: [one for one in launched if one.arm == arm] for arm in (BASELINE, CANDIDATE)}
+    sides = {
+        "baseline": _heard(found, arms[BASELINE] or [found.baseline]),
+        "candidate": _heard(found, arms[CANDIDATE] or ([last.candidate] if last else [])),
+    }
+    names = dict.fromkeys(name for side in sides.values() for name in side)
+    return [
+        {
+            "name": name,
+            **{side: "; ".join(told.get(name, {})) for side, told in sides.items()},
+            RAW: Sources(
+                tuple(link for told in sides.values() for links in told.get(name, {}).values() for link in links)
+            ),
+        }
+        for name in names
+    ]
+
+
+def _heard(
+    found: Evidence, records: Sequence[TrialRecord | LaunchRecord]
+) -> Mapping[str, Mapping[str, Sequence[Link]]]:
+    """Return by name, and by what was said, the launches that said it."""
+    told: dict[str, dict[str, list[Link]]] = {}
+    for record in records:
+        for name, value in found.effective.get(record.folder, {}).items():
+            told.setdefault(name, {}).setdefault(value, []).append(_link(found.root, record.folder / EFFECTIVE))
+    return told
+
+
+def _link(root: Path, path: Path) -> Link:
+    return Link(path.parent.name, path.relative_to(root).as_posix())
+
+
+def resolved(found: Evidence) -> list[Row]:
+    """Return the options and variables in which the last candidate's resolved command differs from the baseline's."""
+    if found.standing is None:
+        return []
+    sides = [resolve(found.space, one.config) for one in (found.baseline, found.standing.candidate)]
+    points: dict[Point, Sequence[Difference]] = {
+        concurrency: differences(*(served(recipe, concurrency) for recipe in sides))
+        for concurrency in found.space.workload.concurrency
+    }
+    return [_difference(one, at, sides[0]) for at, some in grouped(points) for one in some]
+
+
+def _difference(one: Difference, at: Sequence[Point], recipe: Recipe) -> Row:
+    everywhere = len(at) == len(recipe.workload.concurrency)
+    left, right = ("absent" if value is None else hidden(one.name, value) for value in (one.left, one.right))
+    return {
+        "kind": one.kind,
+        "name": one.name,
+        "baseline": left,
+        "candidate": f"{right} (by default the same)" if one.by_default else right,
+        "at concurrency": EVERYWHERE if everywhere else ", ".join(map(str, at)),
+    }
+
+
+def not_measured(found: Evidence) -> tuple[Said, ...]:
+    """Return what a reader might think was measured and was not."""
+    return tuple(_not_measured(found))
+
+
+def _not_measured(found: Evidence) -> Iterator[Said]:
+    if found.settings.emulation:
+        yield said("not anything")
+    workload = found.space.workload
+    yield said("not lengths", lengths=workload.shape.words, ladder=", ".join(map(str, workload.concurrency)))
+    yield said("not hardware", hardware=found.space.target.hardware)
+    if not any(one.arm == DEFAULTS for one in found.proof.beside):
+        yield said("not defaults")
+    if not found.proof.ablation:
+        yield said("not ablated")
+    yield from _not_judged(found)
+    if all(point.power_w is None for launch in _measured(found) for point in launch.points):
+        yield said("not power")
+    if points := drifting(found.launches):
+        yield said("not steady", points=points)
+    if lost := sum(isinstance(one.outcome, Lost) for one in found.records):
+        yield said("not lost", lost=lost)
+
+
+def _not_judged(found: Evidence) -> Iterator[Said]:
+    verdicts = [judgement.verdict for _, judgement in judged(found)]
+    if not verdicts:
+        yield said("not judged")
+    left: dict[str, tuple[int, int]] = {}
+    for verdict in verdicts:
+        total = verdict.protocol.identity.questions
+        left[verdict.protocol.identity.task] = (total - verdict.asked, total)
+    for task, (count, total) in left.items():
+        if count:
+            yield said("not questions", task=task, left=count, total=total)
+
+
+def _measured(found: Evidence) -> Iterator[Measured]:
+    yield from (one.outcome for one in found.launches if isinstance(one.outcome, Measured))
