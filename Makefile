@@ -12,8 +12,8 @@ demo: $(BIN)/.runtime  ## a real engine tuned end to end on this machine, minute
 
 test: check  ## everything that CI runs
 	$(BIN)/autotune fetch demo
-	$(BIN)/pytest -m 'not engine' --numprocesses 2
-	$(BIN)/pytest -m engine  # one at a time: real engines want the cores
+	$(BIN)/pytest -m 'not engine and not long' --numprocesses 3  # on two cores: they mostly wait for processes
+	$(BIN)/pytest -m 'engine and not long'  # one at a time: real engines want the cores
 
 check: install  ## what needs no engine: format, lint, types, layers
 	$(BIN)/ruff format --check
@@ -23,7 +23,7 @@ check: install  ## what needs no engine: format, lint, types, layers
 
 campaigns: install  ## every seed of the long campaigns in full, an hour and more
 	$(BIN)/autotune fetch demo
-	$(BIN)/pytest -m campaign --all-seeds -rP
+	$(BIN)/pytest -m 'campaign or long' --all-seeds -rP
 
 browser:  ## Chromium, in which a test opens the evidence page; without it that test is skipped
 	command -v chromium || test "$$(id -u)" = 0 || { echo "put chromium on PATH, or run this as root on Debian" >&2; exit 1; }

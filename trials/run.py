@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from search_spaces import Serve
+from trials import machine
 from trials import outcome as outcomes
 from trials.data import DataMissing
 from trials.emulation import spent_s
@@ -52,6 +53,7 @@ def run(plan: Plan) -> Outcome:
         evals.TaskError: If a gate's task can't be loaded, or does not fit the gate.
     """
     plan.folder.mkdir(parents=True, exist_ok=True)
+    machine.note(plan.folder, gpus=plan.emulation is None)
     watch, raw = Watch(), RawData()
     try:
         outcome: Outcome = _measure(plan, watch, raw)

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from autotune.folder import Arm, LaunchRecord, Settings, TrialRecord
+from autotune.folder import LaunchRecord, Settings, TrialRecord
 from search_spaces import Config, Scalar, SearchSpace, load, resolve
 from tests.support import measured
 from trials.outcome import Infeasible, Lost, Measured, Outcome
@@ -62,7 +62,7 @@ def trial(small: SearchSpace, number: int, outcome: Outcome | None, **changes: S
     )
 
 
-def launch(number: int, arm: Arm, outcome: Outcome | None, *, candidate: int = 1) -> LaunchRecord:
+def launch(number: int, arm: str, outcome: Outcome | None, *, candidate: int = 1) -> LaunchRecord:
     """Return a launch of a confirmation."""
     return LaunchRecord(
         number=number, arm=arm, candidate=candidate, folder=Path("confirm") / f"{number:02d}-{arm}", outcome=outcome
@@ -72,7 +72,7 @@ def launch(number: int, arm: Arm, outcome: Outcome | None, *, candidate: int = 1
 def launches(order: str, *rates: float, candidate: int = 1) -> list[LaunchRecord]:
     """Return measured launches in `order`, each with one rate at both concurrencies."""
     return [
-        launch(number, "A" if arm == "A" else "B", unjudged(rate, rate), candidate=candidate)
+        launch(number, arm, unjudged(rate, rate), candidate=candidate)
         for number, (arm, rate) in enumerate(zip(order, rates, strict=True))
     ]
 

@@ -28,7 +28,7 @@ def test_help_names_every_exit_code(autotune: Autotune, tmp_path: Path) -> None:
     [
         (["study", "dmo"], BAD_INPUT, "dmo: no such space; did you mean 'demo'?"),
         (["study", "./mine.yaml"], BAD_INPUT, "mine.yaml: cannot be read: No such file"),
-        (["study", "demo", "--sampler", "tpee"], BAD_INPUT, "no sampler 'tpee': known are tpe"),
+        (["study", "demo", "--sampler", "tpee"], BAD_INPUT, "no sampler 'tpee': known are ablation, tpe"),
         (["study", "demo", "--name", "../up"], BAD_INPUT, "study name '../up': use letters"),
         (["study", "demo", "--trials", "-1"], BAD_INPUT, "--trials"),
         (["command", "demo", "--set", "threds=2"], BAD_INPUT, "threds: unknown knob; did you mean 'threads'?"),
@@ -86,4 +86,4 @@ def test_a_recipe_runs_beside_its_study_by_its_spaces_name_and_from_anywhere(
     assert "--threads 1 " in printed.stdout
     moved = autotune("command", "winner.yaml", "--set", "threads=2", cwd=tmp_path)
     assert moved.returncode == BAD_INPUT
-    assert "winner.yaml: --set moves knobs of a space; a recipe has none" in moved.stderr
+    assert "winner.yaml: --set and --known are of a space; a recipe has no knobs" in moved.stderr

@@ -15,11 +15,14 @@ from autotune.compare import (
     LEVEL_LOSS,
     LOOKS,
     Comparison,
+    LaunchSd,
     LaunchValues,
     Result,
     compare,
+    looks,
     order,
     ratio,
+    settled_by,
 )
 
 LAUNCH_SD = 0.007  # relative; what engines on an idle, fixed-clock host show
@@ -56,6 +59,10 @@ def test_without_an_effect_five_looks_win_falsely_in_at_most_five_percent() -> N
     assert share["win"] <= ALPHA
     assert share["win"] + share["loss"] <= ALPHA + 0.01  # the looks share ALPHA between both sides; 0.01 is chance
     assert share["tie"] > 0.8
+
+
+def test_a_tie_is_called_nine_times_in_ten_at_the_launch_sd_of_a_quiet_host() -> None:
+    assert shares(campaigns(0.0, repeats=2000))["tie"] > 0.88
 
 
 def test_five_percent_are_found_and_cost_about_three_launches_an_arm() -> None:
@@ -154,3 +161,111 @@ def test_the_launch_sd_pools_both_arms() -> None:
     a, b = [100.0, 102.0], [200.0, 201.0, 205.0]
     squares = sum((len(values) - 1) * np.var(np.log(values), ddof=1) for values in (a, b))
     assert compare(arm(*a), arm(*b)).launch_sd == pytest.approx(math.sqrt(squares / 3))
+
+
+@pytest.mark.parametrize(
+    ("most", "after"),
+    [
+        (2, (2,)),
+        (4, (2, 3, 4)),
+        (6, (2, 3, 4, 5, 6)),
+        (7, (2, 3, 4, 5, 7)),
+        (12, (2, 3, 5, 8, 12)),
+        (100, (2, 5, 14, 38, 100)),
+    ],
+)
+def test_however_many_launches_there_are_five_looks_are_taken(most: int, after: tuple[int, ...]) -> None:
+    assert looks(most) == after
+    assert len(after) <= LOOKS
+
+
+def two_levels(*pairs: tuple[float, float]) -> list[LaunchValues]:
+    """Return launches with a metric at 1 and at 8, whose objective is the geometric mean."""
+    return [LaunchValues(math.sqrt(low * high), {1: low, 8: high}) for low, high in pairs]
+
+
+def test_each_concurrency_has_its_verdict() -> None:
+    a = two_levels((100.0, 100.0), (100.1, 100.1), (99.9, 99.9), (100.0, 99.95))
+    b = two_levels((100.0, 110.0), (100.1, 110.1), (99.9, 109.9), (100.05, 110.0))
+    verdicts = compare(a, b).verdicts
+    assert {c: verdict.result for c, verdict in verdicts.items()} == {1: "tie", 8: "win"}
+    assert all(verdict.settled_by is None for verdict in verdicts.values())
+
+
+def test_verdicts_on_several_concurrencies_share_the_chance_of_error() -> None:
+    a, b = arm(100.0, 101.0, 99.0), arm(103.0, 104.0, 102.0)
+    alone, shared = compare(a, b), compare(a, b, family=8)
+    wide = stats.ttest_ind(
+        np.log([103.0, 104.0, 102.0]), np.log([100.0, 101.0, 99.0]), equal_var=False
+    ).confidence_interval(1 - ALPHA / LOOKS / 8)
+    assert (alone.verdicts[1].low, alone.verdicts[1].high) == (alone.overall.low, alone.overall.high)
+    assert shared.verdicts[1].low == pytest.approx(math.expm1(wide.low))
+    assert shared.levels == alone.levels
+
+
+def test_of_many_equal_concurrencies_hardly_ever_one_is_said_to_differ() -> None:
+    draw, wrong = np.random.default_rng(2), 0
+    for _ in range(300):
+        values = 100 * np.exp(draw.normal(0.0, LAUNCH_SD, (2, LAST, 8)))
+        a, b = ([LaunchValues(100.0, dict(enumerate(map(float, launch)))) for launch in one] for one in values)
+        wrong += any(verdict.result in {"win", "loss"} for verdict in compare(a, b).verdicts.values())
+    assert wrong <= 300 * (ALPHA / LOOKS + 0.015)
+
+
+def test_a_known_launch_sd_says_when_it_would_be_decided() -> None:
+    a, b = arm(100.0, 104.0), arm(102.0, 101.0)
+    noisy, quiet = (LaunchSd(sd, {1: sd}) for sd in (0.02, 0.003))
+    unknown, loud, still = compare(a, b), compare(a, b, known_sd=noisy), compare(a, b, known_sd=quiet)
+    assert {found.result for found in (unknown, loud, still)} == {"undecided"}
+    assert (unknown.known_sd, loud.known_sd, still.known_sd) == (None, 0.02, 0.003)
+    assert loud.settled_by is not None
+    assert still.settled_by is not None
+    assert loud.settled_by > still.settled_by > 2
+
+
+def test_more_launches_than_were_made_are_asked_for() -> None:
+    found = compare(arm(100.0, 110.0), arm(105.0, 104.0), known_sd=LaunchSd(0.0001, {1: 0.0001}))
+    assert found.settled_by == 3
+
+
+@pytest.mark.parametrize("sd", [0.005, 0.01, 0.02])
+@pytest.mark.parametrize("effect", [0.0, 0.03, -0.05])
+def test_the_launches_that_would_settle_it_mostly_do(sd: float, effect: float) -> None:
+    launches = settled_by(math.log1p(effect), sd)
+    assert launches is not None
+    draw, decided = np.random.default_rng(4), 0
+    for _ in range(200):
+        a = 100 * np.exp(draw.normal(0.0, sd, launches))
+        b = 100 * (1 + effect) * np.exp(draw.normal(0.0, sd, launches))
+        decided += compare(arm(*a.tolist()), arm(*b.tolist())).result != "undecided"
+    assert decided >= 120
+
+
+def test_a_drift_of_the_machine_is_returned() -> None:
+    arms = order(4)
+    drifting = [100 * math.exp(0.004 * place + 0.0002 * (place % 3)) for place in range(len(arms))]
+    a, b = ([value for value, one in zip(drifting, arms, strict=True) if one == which] for which in "AB")
+    found = compare(arm(*a), arm(*b)).drift
+    assert found is not None
+    assert found.seen
+    assert found.change == pytest.approx(0.004, abs=0.0005)
+
+
+def test_arms_of_different_length_have_no_drift() -> None:
+    assert compare(arm(100.0, 101.0, 102.0), arm(100.0, 101.0, 102.0, 103.0)).drift is None
+
+
+def test_the_bootstrap_stands_beside_welch_from_eight_launches_on() -> None:
+    draw = np.random.default_rng(1)
+    a, b = (100 * np.exp(draw.normal(mean, LAUNCH_SD, 8)) for mean in (0.0, 0.03))
+    found = ratio(a.tolist(), b.tolist())
+    assert found.resampled is not None
+    assert found.low is not None
+    assert found.resampled[0] == pytest.approx(found.low, abs=0.01)
+    assert ratio(a[:7].tolist(), b.tolist()).resampled is None
+
+
+def test_an_odd_launch_moves_the_mean_and_not_the_robust_estimate() -> None:
+    found = ratio([100.0, 100.1, 99.9, 100.0], [103.0, 103.1, 102.9, 60.0])
+    assert found.change < -0.05
+    assert found.robust == pytest.approx(0.03, abs=0.002)

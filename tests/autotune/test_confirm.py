@@ -108,6 +108,48 @@ def test_there_is_no_comparison_before_two_launches_an_arm(small: SearchSpace, c
     assert [look is not None for look in found] == [False, False, False, False, True]
 
 
+def with_beside(*rates: float) -> list[LaunchRecord]:
+    """Return two rounds of the baseline, the candidate and the engine's own defaults."""
+    return launches("ABDDBA", *rates)
+
+
+def test_other_recipes_are_launched_in_the_same_rounds(small: SearchSpace, candidate: TrialRecord) -> None:
+    whole = with_beside(100.0, 101.0, 90.0, 91.0, 102.0, 103.0)
+    asked = [stand(candidate, whole[:done], small, "D").next for done in range(6)]
+    assert asked == [(0, "A"), (0, "B"), (0, "D"), (1, "D"), (1, "B"), (1, "A")]
+
+
+def test_a_decision_waits_for_the_end_of_its_round(small: SearchSpace, candidate: TrialRecord) -> None:
+    two = with_beside(100.0, 104.0, 90.0, 91.0, 97.0, 103.0)
+    third = [*two, *launches("ABD", 100.0, 100.0, 90.0)]
+    assert stand(candidate, two, small, "D").next_arm == "D"
+    won = [*with_beside(100.0, 120.0, 90.0, 91.0, 120.1, 100.1)]
+    assert stand(candidate, won, small, "D").next is None
+    assert stand(candidate, won[:-1], small, "D").next_arm == "A"
+    assert stand(candidate, third, small, "D").next is None
+
+
+def test_a_candidate_stands_against_what_was_launched_beside_it(small: SearchSpace, candidate: TrialRecord) -> None:
+    standing = stand(candidate, with_beside(100.0, 120.0, 90.0, 90.1, 120.1, 100.1), small)
+    (beside,) = standing.beside
+    assert beside.comparison is not None
+    assert beside.comparison.overall.change == pytest.approx(1 / 3, abs=0.01)
+    assert (beside.arm, beside.out, beside.comparison.result) == ("D", None, "win")
+
+
+def test_the_verdict_is_the_same_whatever_stands_beside(small: SearchSpace, candidate: TrialRecord) -> None:
+    alone = launches("ABBA", 100.0, 120.0, 120.1, 100.1)
+    beside = with_beside(100.0, 120.0, 90.0, 30.0, 120.1, 100.1)
+    assert stand(candidate, alone, small).comparison == stand(candidate, beside, small).comparison
+
+
+def test_what_fails_beside_stops_nothing(small: SearchSpace, candidate: TrialRecord) -> None:
+    begun = [*launches("AB", 100.0, 120.0), launch(2, "D", MEMORY)]
+    standing = stand(candidate, begun, small, "D")
+    assert standing.next == (1, "B")
+    assert (standing.beside[0].out, standing.beside[0].comparison) == ("memory: out of memory", None)
+
+
 def test_a_decision_ends_the_launches(small: SearchSpace, candidate: TrialRecord) -> None:
     standing = stand(candidate, launches("ABBA", 100.0, 120.0, 120.1, 100.1), small)
     assert standing.comparison is not None

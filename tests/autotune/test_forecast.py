@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from autotune.forecast import confirm_s, left_s
+from autotune.forecast import confirm_s, left_s, reserve_s
 from search_spaces import SearchSpace
 from tests.autotune.studies import LOST, MEMORY
+from tests.autotune.truths import budgeted
 from tests.support import measured
 from trials.outcome import Measured, Outcome
 
@@ -21,9 +22,31 @@ def test_nothing_is_forecast_before_anything_was_measured(small: SearchSpace) ->
 
 
 def test_a_confirmation_takes_every_launch_and_one_long_gate_an_arm(small: SearchSpace) -> None:
-    # 3 launches an arm; 16 questions at the pace of the 64 that took 5 s
+    # 3 launches of each of 3 recipes; 16 questions at the pace of the 64 that took 5 s
     taken = [taking(start=2.0, load=8.0, smell=1.0, judge=4.0)]
-    assert confirm_s(small, taken) == pytest.approx(2 * (3 * 10 + 5 * 16 / 64))
+    plain = budgeted(small, ablation_launches=0, regime_launches=0)
+    assert confirm_s(plain, taken) == pytest.approx(3 * 3 * 10 + 2 * 5 * 16 / 64)
+
+
+def test_an_ablation_takes_its_launches_and_confirms_what_is_left_once_more(small: SearchSpace) -> None:
+    taken = [taking(start=2.0, load=8.0, smell=1.0, judge=4.0)]
+    plain = budgeted(small, ablation_launches=0, regime_launches=0)
+    apart = budgeted(small, ablation_launches=16, regime_launches=0)
+    more = confirm_s(apart, taken) - confirm_s(plain, taken)
+    assert more == pytest.approx(16 * 10 + 4 * 3 * 10 + 5 * 16 / 64)
+
+
+def test_a_launch_for_one_concurrency_takes_its_share_of_the_ladder(small: SearchSpace) -> None:
+    taken = [taking(start=2.0, load=8.0)]
+    plain = budgeted(small, ablation_launches=0, regime_launches=0)
+    both = budgeted(small, ablation_launches=0, regime_launches=12)
+    assert confirm_s(both, taken) - confirm_s(plain, taken) == pytest.approx(12 * 10 / 2)
+
+
+def test_the_search_leaves_fifteen_percent_of_the_hours_or_six_launches() -> None:
+    assert reserve_s(10.0, []) == pytest.approx(1.5 * 3600)
+    assert reserve_s(10.0, [taking(start=60.0, load=540.0, judge=900.0)]) == pytest.approx(1.5 * 3600)
+    assert reserve_s(10.0, [taking(start=60.0, load=2940.0, judge=900.0)]) == pytest.approx(6 * 3000)
 
 
 def test_trials_take_what_trials_took_whatever_became_of_them(small: SearchSpace) -> None:

@@ -117,8 +117,8 @@ def test_for_a_program_each_event_is_a_json_object_on_one_line_and_there_is_noth
         {"event": "trial_ended", "trial": 2, **tried, **failed},
         {"event": "trial_ended", "trial": 3, **tried, **lost},
         {"event": "search_ended", "why": "the budget is spent"},
-        {"event": "launch_started", "launch": 0, "arm": "A", "candidate": 1},
-        {"event": "launch_ended", "launch": 0, "arm": "B", "candidate": 1, **fine, "value": 108.0},
+        {"event": "launch_started", "launch": 0, "stage": "confirm", "arm": "A", "candidate": 1},
+        {"event": "launch_ended", "launch": 0, "stage": "confirm", "arm": "B", "candidate": 1, **fine, "value": 108.0},
         {"event": "study_ended", "result": "no candidate", "winner": 0},
     ]
 

@@ -3,15 +3,17 @@
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from autotune.events import Event, SearchEnded, StudyEnded, TrialEnded
+from autotune.events import Event, LaunchEnded, SearchEnded, StudyEnded, TrialEnded
 from autotune.folder import StudyFolder, study_folder
 from autotune.study import BaselineFailed, KeepsLosing, run
-from search_spaces import SearchSpace
-from tests.autotune.studies import LOST, MEMORY, settings
+from search_spaces import Reference, SearchSpace, load_recipe
+from tests.autotune.studies import FRAME, LOST, MEMORY, settings
+from tests.autotune.truths import KNOBS, World, budgeted
 from tests.support import measured
 from trials.outcome import Infeasible, Lost, Outcome
 from trials.plan import Plan
@@ -155,3 +157,112 @@ def generous(folder: StudyFolder) -> None:
     """Give a study that has begun 20 trials."""
     text = folder.settings_file.read_text(encoding="utf-8")
     folder.settings_file.write_text(text.replace('"trials": 4', '"trials": 20'), encoding="utf-8")
+
+
+class Machine:
+    """Runs every plan on a machine whose truth is known, and keeps what was asked for."""
+
+    slots = 1
+
+    def __init__(self, world: World) -> None:
+        """Begin."""
+        self._world = world
+        self.plans: list[Plan] = []
+
+    def submit(self, plan: Plan) -> "Future[Outcome]":
+        """Launch it."""
+        self.plans.append(plan)
+        ladder = plan.recipe.workload.concurrency
+        outcome = self._world.run(plan.recipe.config, ladder, judged=bool(plan.gates), sd=self._world.sd)
+        future: Future[Outcome] = Future()
+        future.set_result(outcome)
+        return future
+
+
+@pytest.fixture
+def world(loaded: Callable[[str], SearchSpace]) -> World:
+    """Return a machine on which two knobs of eight pay, and the search's first look is at them."""
+    known = "known: [{name: good, set: {a: true, b: true, g: true, h: true}}]\n"
+    space = budgeted(loaded(KNOBS + known), ablation_launches=40, regime_launches=8, confirm_launches=4)
+    return World(space, {"a": 0.30, "b": 0.20}, sd=0.003, seed=3)
+
+
+@pytest.fixture
+def winning(tmp_path: Path, world: World) -> StudyFolder:
+    """Return the folder of a study on that machine, of one trial."""
+    folder = study_folder(tmp_path / "studies", "one")
+    folder.begin(replace(settings(tmp_path), trials=1), world.space, {"host": "a host"})
+    return folder
+
+
+def stages(folder: StudyFolder) -> list[str]:
+    """Return the stages of a study's launches, in the order in which they began."""
+    return list(dict.fromkeys(one.stage for one in folder.launches()))
+
+
+def test_a_win_is_taken_apart_and_the_recipe_has_what_pays(winning: StudyFolder, world: World) -> None:
+    events = list(run(winning, Machine(world)))
+    assert isinstance(events[-1], StudyEnded)
+    assert events[-1].conclusion.result == "win"
+    assert stages(winning) == ["confirm", "ablate", "reduce"]
+    recipe = load_recipe(winning.recipe)
+    assert [arg for arg in recipe.serve.args if not arg.startswith("--no-")] == ["--a", "--b"]
+
+
+def test_every_launch_is_an_event_with_its_stage(winning: StudyFolder, world: World) -> None:
+    events = list(run(winning, Machine(world)))
+    ended = [(event.stage, event.arm) for event in events if isinstance(event, LaunchEnded)]
+    assert ended == [(one.stage, one.arm) for one in winning.launches()]
+    assert ended[:3] == [("confirm", "A"), ("confirm", "B"), ("confirm", "D")]
+
+
+def test_launches_of_a_round_get_the_same_prompts_and_no_other_round_does(winning: StudyFolder, world: World) -> None:
+    machine = Machine(world)
+    list(run(winning, machine))
+    fresh = [plan for plan in machine.plans if plan.folder.parent.name == "confirm"]
+    seeds = [plan.seed for plan in fresh]
+    assert len(set(seeds[:3])) == 1
+    assert sorted(seeds) == seeds
+    assert set(seeds).isdisjoint({plan.seed for plan in machine.plans if plan not in fresh})
+
+
+@pytest.mark.parametrize("stop", [2, 15])
+def test_a_study_that_was_left_after_any_launch_makes_only_the_others(
+    winning: StudyFolder, world: World, stop: int
+) -> None:
+    events = run(winning, Machine(world))
+    ended = (event for event in events if isinstance(event, LaunchEnded))
+    for _ in range(stop):
+        next(ended)
+    events.close()  # type: ignore[attr-defined]  # the driver is gone
+    begun = [(one.number, one.stage, one.arm) for one in winning.launches()]
+    list(run(winning, Machine(world)))
+    after = [(one.number, one.stage, one.arm) for one in winning.launches()]
+    assert after[: len(begun)] == begun
+    assert len({number for number, _, _ in after}) == len(after)
+    again = Machine(world)
+    list(run(winning, again))
+    assert again.plans == []
+
+
+def test_the_search_leaves_hours_to_the_confirmation(tmp_path: Path, world: World) -> None:
+    folder = study_folder(tmp_path / "studies", "one")
+    folder.begin(replace(settings(tmp_path), trials=50, hours=0.01), world.space, {"host": "a host"})
+    machine = Machine(world)  # every trial says that it took 9 s without its gate: six are 54 s, of 36
+    assert SearchEnded("the budget is spent") in list(run(folder, machine))
+    assert [plan.folder.parent.name for plan in machine.plans].count("trials") == 1
+
+
+def test_a_reference_is_launched_beside_under_the_same_load(tmp_path: Path, world: World) -> None:
+    other = tmp_path / "other.yaml"
+    other.write_text(FRAME.replace("concurrency: [1, 2]", "concurrency: [7]") + KNOBS, encoding="utf-8")
+    told = Reference(label="ATOM", space="other.yaml")
+    space = budgeted(world.space.model_copy(update={"reference": told}), ablation_launches=0, regime_launches=0)
+    folder = study_folder(tmp_path / "studies", "one")
+    folder.begin(replace(settings(tmp_path), trials=1), space, {"host": "a host"})
+    machine = Machine(world)
+    list(run(folder, machine))
+    plans = [plan for plan in machine.plans if plan.folder.name.endswith("-R")]
+    assert plans
+    assert all(plan.recipe.space == "other" and plan.recipe.workload.concurrency == (1, 2) for plan in plans)
+    assert all(plan.space_folder == tmp_path and not plan.gates for plan in plans)

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -36,14 +35,10 @@ def test_the_search_meets_a_refusal_and_an_accuracy_loss_and_q4_never_wins(study
     assert refused
     assert {outcome["failure"] for outcome in refused} == {"refused"}
     measured = [outcome for outcome in outcomes if outcome["kind"] == "measured"]
-    failed = [outcome for outcome in measured if outcome["verdict"]["result"] == "fail"]
+    verdicts = [judgement["verdict"] for outcome in measured for judgement in outcome["judged"]]
+    failed = [verdict for verdict in verdicts if verdict["result"] == "fail"]
     assert failed
-    assert all(0 < each["low"] < each["high"] < 1 for each in filters(failed))
+    assert all(0 < each["low"] < each["high"] < 1 for verdict in failed for each in verdict["filters"])
     assert load_recipe(study / "recipe.yaml").config["cache_type"] != "q4_0"
     if all_seeds:
         assert len(measured) > 10
-
-
-def filters(outcomes: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the filters' figures of measured outcomes."""
-    return [each for outcome in outcomes for each in outcome["verdict"]["filters"]]

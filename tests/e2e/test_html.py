@@ -72,7 +72,7 @@ def test_the_browser_has_no_complaint_and_asks_for_nothing_else(opened: Opened, 
 
 def test_each_plot_is_drawn_once_as_wide_as_its_figure(opened: Opened) -> None:
     plots, figures = opened.page.locator("figure svg:visible").all(), opened.page.locator("figure").all()
-    assert len(plots) == len(figures) == 3
+    assert len(plots) == len(figures) == 4
     for plot, figure in zip(plots, figures, strict=True):
         drawn, room = plot.bounding_box(), figure.bounding_box()
         assert drawn
@@ -102,5 +102,25 @@ def test_nothing_sticks_out_sideways(opened: Opened) -> None:
 
 def test_every_link_leads_to_a_file(opened: Opened) -> None:
     links: list[str] = opened.page.evaluate("[...document.links].map(link => link.href)")
-    assert len(links) > 40
+    assert len(links) > 100
     assert [link for link in links if not Path(unquote(urlparse(link).path)).is_file()] == []
+
+
+def test_chinese_is_marked_as_chinese_and_comes_last(opened: Opened) -> None:
+    part = opened.page.locator("section[lang=zh-CN]")
+    assert part.locator("h2").inner_text() == "中文说明"
+    assert part.locator("table").count() == 0
+    assert opened.page.locator("main > :last-child").get_attribute("lang") == "zh-CN"
+
+
+def test_what_is_missing_stands_out(browser: Browser, tmp_path: Path) -> None:
+    folder = whole(tmp_path)
+    (folder.root / "confirm/00-A/requests.parquet").unlink()
+    write(folder)
+    with browser.new_context(viewport={"width": 390, "height": 844}) as context:
+        page = context.new_page()
+        page.goto(folder.evidence_html.as_uri())
+        marked = page.locator(".missing")
+        assert marked.count() == 6  # the comparison's three rows, the users' two, the launch's own
+        assert set(marked.all_inner_texts()) == {"missing: confirm/00-A/requests.parquet"}
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0

@@ -18,7 +18,7 @@ from trials.engines.emulated.landscape import Landscape, load, objective
 SHARE = 0.88
 TRIALS, SHORT = 40, 6
 
-pytestmark = [pytest.mark.ray, pytest.mark.timeout(1500), pytest.mark.campaign("rehearsal")]
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(3600), pytest.mark.campaign("rehearsal"), pytest.mark.long]
 
 
 def space(landscape: Landscape, folder: Path) -> Path:

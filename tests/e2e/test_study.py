@@ -58,7 +58,7 @@ def four_configs(home: Path) -> Path:
             "concurrency": 2,
             "max_tokens": 64,
         },
-        "budget": {"trials": 10, "hours": 0.2, "confirm_launches": 2},
+        "budget": {"trials": 10, "hours": 0.2, "confirm_launches": 2, "ablation_launches": 0, "regime_launches": 0},
         "deadlines": {"ready_s": 60, "stop_s": 10, "request_s": 60},
     }
     path = home / "four.yaml"

@@ -83,7 +83,7 @@ class Bench:
                 "concurrency": 2,
                 "max_tokens": 64,
             },
-            "budget": {"trials": 20, "hours": 1, "confirm_launches": 2},
+            "budget": {"trials": 20, "hours": 1, "confirm_launches": 2, "ablation_launches": 0, "regime_launches": 0},
             "deadlines": {"ready_s": 60, "stop_s": STOP_S, "request_s": 20},
             "sampler": "random",
         }

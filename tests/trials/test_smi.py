@@ -1,10 +1,20 @@
 """What the GPU vendors' tools print, read as numbers with units."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from trials.smi import Gpu, amd_smi, nvidia_smi, rocm_smi
+from trials.smi import (
+    Device,
+    Gpu,
+    amd_smi,
+    amd_smi_static,
+    nvidia_smi,
+    nvidia_smi_static,
+    rocm_smi,
+    rocm_smi_static,
+)
 
 CAPTURES = Path(__file__).parents[1] / "captures/telemetry"
 
@@ -71,3 +81,29 @@ def test_a_gpu_of_which_amd_smi_tells_nothing_has_no_numbers() -> None:
 def test_another_answer_of_rocm_smi_is_an_error(answer: str) -> None:
     with pytest.raises(ValueError, match=r"no JSON|no object of cards"):
         rocm_smi(answer)
+
+
+def test_nvidia_smi_tells_what_a_gpu_is() -> None:
+    assert nvidia_smi_static(captured("nvidia-smi-static.csv")) == (
+        Device(index=0, name="NVIDIA H200", memory_mib=143771, driver="580.159.04"),
+    )
+
+
+def test_amd_smi_tells_what_a_gpu_is_and_none_for_what_it_does_not_know() -> None:
+    name, mib = "AMD Instinct MI355X", 294896
+    assert amd_smi_static(captured("amd-smi-static.json")) == (
+        Device(index=0, name=name, memory_mib=mib, driver="6.14.14"),
+        Device(index=1, name=name, memory_mib=mib, driver=None),
+    )
+
+
+def test_rocm_smi_tells_the_driver_once_for_all() -> None:
+    first, second = rocm_smi_static(captured("rocm-smi.json"))
+    assert (first.index, first.name, first.driver) == (0, None, "6.14.14")
+    assert (second.memory_mib, second.driver) == (25753026560 / (1 << 20), "6.14.14")
+
+
+@pytest.mark.parametrize("parse", [nvidia_smi_static, amd_smi_static, rocm_smi_static])
+def test_what_tells_of_no_gpu_is_refused(parse: Callable[[str], object]) -> None:
+    with pytest.raises(ValueError, match=r"no JSON|invalid literal|unpack"):
+        parse("No devices were found\n")

@@ -23,7 +23,7 @@ def test_all_that_is_derived_comes_back_the_same(autotune: Autotune, tmp_path: P
         "evidence: studies/one/evidence.html",
     ]
     before = derived(root)
-    assert len(before) == 10
+    assert len(before) == 12
     for path in before:
         path.unlink()
     assert autotune("evidence", "one", "--studies", root.parent, cwd=tmp_path).returncode == 0

@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 
 from autotune.evidence import NoBaseline, gather, write
-from autotune.evidence.document import to_json, to_markdown
+from autotune.evidence.document import to_markdown
+from autotune.evidence.report import to_json
+from autotune.evidence.words import CHINESE, said
 from autotune.folder import Arm, StudyFolder, study_folder
 from search_spaces import SearchSpace, load_recipe, resolve
-from tests.autotune.studies import LOST, MEMORY, complete, settings, trial, unjudged
+from tests.autotune.evidence.whole import SECRET, whole
+from tests.autotune.studies import LOST, MEMORY, SMALL, complete, settings, space, trial, unjudged
 from tests.support import measured, verdict
 from trials import outcome as outcomes
 from trials.outcome import Infeasible, Outcome
@@ -158,6 +161,7 @@ def test_of_a_study_that_is_not_finished_no_verdict_is_said(folder: StudyFolder)
     assert "**Not finished, no verdict yet. Trials that ended: 4; launches of the confirmation: 4.**" in text
     assert "What the winner changes" not in text
     assert "Run it" not in text
+    assert f"**{CHINESE(said('not finished', trials=4, launches=4))}**" in text
     assert (data["finished"], data["result"], data["winner"]) == (None, None, None)
     assert not folder.recipe.exists()
 
@@ -190,11 +194,11 @@ def test_without_a_measured_baseline_there_is_no_evidence(
 def test_every_trial_has_a_line_and_what_was_not_measured_no_number(folder: StudyFolder) -> None:
     text, data = documents(folder)
     lines = [line for line in text.splitlines() if line.startswith(("| 0 |", "| 1 |", "| 2 |", "| 3 |"))]
-    assert lines == [
-        "| 0 | measured | 100.0 | +0.0 % | pass: 1.000 [0.900, 1.000] of 64 | baseline |",
-        "| 1 | measured | 110.0 | +10.0 % | pass: 1.000 [0.900, 1.000] of 64 | cache=q8_0 |",
-        r"| 2 | infeasible (memory): CUDA \| ROCm: out of memory |  |  |  | threads=4 |",
-        "| 3 | lost: node gone |  |  |  | threads=3 |",
+    assert [line.rpartition("| [")[0] for line in lines] == [
+        "| 0 | measured | 100.0 | +0.0 % | pass: 1.000 [0.900, 1.000] of 64 | baseline ",
+        "| 1 | measured | 110.0 | +10.0 % | pass: 1.000 [0.900, 1.000] of 64 | cache=q8_0 ",
+        r"| 2 | infeasible (memory): CUDA \| ROCm: out of memory |  |  |  | threads=4 ",
+        "| 3 | lost: node gone |  |  |  | threads=3 ",
     ]
     assert [one["outcome"]["kind"] for one in data["trials"]] == ["measured", "measured", "infeasible", "lost"]
     assert "points" not in data["trials"][2]["outcome"]
@@ -203,8 +207,9 @@ def test_every_trial_has_a_line_and_what_was_not_measured_no_number(folder: Stud
 def test_the_confirmations_numbers_and_gates_are_in_both_documents(folder: StudyFolder) -> None:
     confirm(folder, *WIN)
     text, data = documents(folder)
-    assert "**+20.0 %**" in text
-    assert "from 2 + 2 fresh launches, interleaved" in text
+    assert "over the whole ladder: +20.0 %, 99 % interval +19.2 % to +20.8 %, from 2 + 2 fresh launches" in text
+    interval = "+19.2 % to +20.8 %"
+    assert CHINESE(said("overall", number=1, change="+20.0 %", interval=interval, a=2, b=2)) in text
     overall = data["candidates"][0]["comparison"]["overall"]
     assert overall["change"] == pytest.approx(0.2, abs=1e-3)
     assert overall["low"] < overall["change"] < overall["high"]
@@ -218,16 +223,77 @@ def test_the_confirmations_numbers_and_gates_are_in_both_documents(folder: Study
 def test_a_launch_that_is_under_way_is_shown_as_running(folder: StudyFolder) -> None:
     folder.new_launch(0, "A", 1)
     text, data = documents(folder)
-    assert "| 0 | A: baseline |  | running | confirm/00-A/ |" in text
+    assert "| 0 | A: baseline |  | running |" in text
     assert data["launches"][0]["outcome"] is None
 
 
 def test_the_evidence_says_where_and_with_what_it_was_made(folder: StudyFolder) -> None:
     text, data = documents(folder)
-    assert "- engine: an engine" in text
-    assert "seed 7; sampler random; at most 4 trials beside the baseline, 0.5 h of search" in text
+    assert "| engine | an engine | [provenance.json](provenance.json) |" in text
+    assert "| search | random, at most 4 trials beside the baseline, 0.5 h | [study.json](study.json)" in text
+    assert "| seeds | 7 of the sampler and of the search's prompts; of fresh launches 7000 plus" in text
     assert data["provenance"] == {"engine": "an engine", "host": "a host"}
     assert data["settings"]["seed"] == 7
+
+
+def test_a_raw_file_that_is_gone_is_said_first_and_in_every_row_that_rests_on_it(tmp_path: Path) -> None:
+    folder = whole(tmp_path)
+    assert "missing" not in documents(folder)[0]
+    (folder.root / "confirm/01-B/requests.parquet").unlink()
+    (folder.root / "trials/0004/answers.jsonl").unlink()
+    text, data = documents(folder)
+    assert "2 raw files are missing, each marked in its row" in text
+    marked = [
+        line.split("|")[1].strip() for line in text.splitlines() if "**missing: confirm/01-B/requests.parquet" in line
+    ]
+    assert marked == ["1", "2", "all, geometric mean", "1", "2", "1"]  # the comparison, the users' table, the launches
+    (trial,) = (line for line in text.splitlines() if "**missing: trials/0004/answers.jsonl**" in line)
+    assert trial.startswith("| 4 | measured, gate not passed |")
+    assert [one["missing"] for one in data["launches"] if one["missing"]] == [["confirm/01-B/requests.parquet"]]
+
+
+def test_an_outcome_that_is_gone_takes_its_numbers_with_it(tmp_path: Path) -> None:
+    folder = whole(tmp_path)
+    (folder.root / "trials/0005/outcome.json").unlink()
+    text, _ = documents(folder)
+    (row,) = (line for line in text.splitlines() if "**missing: trials/0005/outcome.json**" in line)
+    assert row.startswith("| 5 | running |  |  |  | unified=true |")
+
+
+def test_without_its_baselines_outcome_a_finished_study_proves_nothing(tmp_path: Path) -> None:
+    folder = whole(tmp_path)
+    (folder.root / "trials/0000/outcome.json").unlink()
+    with pytest.raises(NoBaseline, match=r"no evidence: its outcome\.json is missing"):
+        write(folder)
+
+
+def test_no_secret_leaves_the_study(tmp_path: Path) -> None:
+    folder = whole(tmp_path)
+    write(folder)
+    for path in derived(folder):
+        assert SECRET.encode() not in path.read_bytes(), path
+    assert "HF_TOKEN=[redacted]" in folder.evidence_md.read_text(encoding="utf-8")
+    assert SECRET in folder.provenance.read_text(encoding="utf-8")  # the raw data stay as they are
+
+
+def test_a_recipe_keeps_everything_but_the_values_of_secrets(tmp_path: Path) -> None:
+    text = f"{SMALL}serve: {{env: {{HF_TOKEN: {SECRET}, OMP_NUM_THREADS: '1'}}}}\n"
+    secret = space(tmp_path, text)
+    made = study_folder(tmp_path / "studies", "one")
+    made.begin(settings(tmp_path), secret, {})
+    outcomes.write(made.new_trial(0, secret.baseline, "f") / "outcome.json", measured(100.0, 100.0))
+    made.finish(ENDED)
+    write(made)
+    assert load_recipe(made.recipe).serve.env == {"HF_TOKEN": "[redacted]", "OMP_NUM_THREADS": "1"}
+
+
+def test_every_section_is_told_in_chinese_too_and_its_tables_once(tmp_path: Path) -> None:
+    english, _, chinese = documents(whole(tmp_path))[0].partition("## 中文说明")
+    headings = re.findall(r"^## (.+)$", english, re.MULTILINE)
+    assert len(headings) == len(re.findall(r"^### (.+)$", chinese, re.MULTILINE)) + 1  # the plots are there once
+    assert f"**{CHINESE(said('win', number=1))}**" in chinese
+    assert "\n| " in english
+    assert "\n| " not in chinese
 
 
 def test_what_is_gathered_is_what_the_folder_holds(folder: StudyFolder) -> None:

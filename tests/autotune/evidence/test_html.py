@@ -78,14 +78,15 @@ def test_the_verdict_comes_first(page: Page) -> None:
 def test_it_has_the_sections_of_the_markdown_in_its_order(folder: StudyFolder, page: Page) -> None:
     headings = re.findall(r"^## (.+)$", folder.evidence_md.read_text(encoding="utf-8"), re.MULTILINE)
     assert page.words["h2"] == headings
-    assert len(headings) == 8
+    assert len(headings) == 13
+    assert headings[-1] == "中文说明"
 
 
 def test_it_has_the_tables_of_the_markdown(folder: StudyFolder, page: Page) -> None:
     lines = folder.evidence_md.read_text(encoding="utf-8").splitlines()
     heads = [lines[n - 1] for n, line in enumerate(lines) if line.startswith("| ---")]
     columns = [name.strip() for head in heads for name in head.strip("|").split("|")]
-    assert page.words["th"] == [*columns, "raw data"]  # its trials have links where Markdown has a sentence
+    assert page.words["th"] == columns
     assert {"141.7", "+12.0 %", "cache=q8_0", "A: baseline", "B: trial 1"} <= set(page.words["td"])
 
 
@@ -97,12 +98,13 @@ def test_it_has_a_title_a_language_and_knows_both_schemes(page: Page) -> None:
 
 
 def test_every_plot_is_there_light_and_dark_and_named_for_those_who_cannot_see_it(page: Page) -> None:
-    assert page.attributes("svg", "class") == ["light", "dark"] * 3
-    assert page.attributes("svg", "role") == ["img"] * 6
+    assert page.attributes("svg", "class") == ["light", "dark"] * 4
+    assert page.attributes("svg", "role") == ["img"] * 8
     assert [label.split(".")[0] for label in page.attributes("svg", "aria-label")[::2]] == [
         "Throughput per GPU against interactivity",
         "Search progress",
         "Gate: sums",
+        "Throughput a watt",
     ]
 
 
@@ -115,7 +117,7 @@ def test_it_fetches_nothing_and_runs_nothing(page: Page) -> None:
 
 def test_an_engines_words_are_words(page: Page) -> None:
     assert "<script" not in page.text
-    assert f"infeasible (memory): {WORDS}" in page.words["div"]
+    assert f"infeasible (memory): {WORDS} [redacted]" in page.words["div"]
 
 
 def test_every_link_leads_to_a_file_of_the_study(folder: StudyFolder, page: Page) -> None:
@@ -129,7 +131,7 @@ def test_the_raw_files_of_every_trial_and_launch_are_linked(page: Page) -> None:
     for made in ("trials/0000", "trials/0001", "trials/0004", "trials/0005", "confirm/00-A", "confirm/05-A"):
         assert {f"{made}/{name}" for name in (*RAW, "outcome.json")} <= links
     assert {link for link in links if link.startswith("trials/0002")} == {
-        f"trials/0002/{name}" for name in (*RAW[:2], "outcome.json")
+        f"trials/0002/{name}" for name in (*RAW[:2], "effective.json", "machine.json", "outcome.json")
     }
     assert {"recipe.yaml", "evidence.json", "study.json", "space/small.yaml"} <= links
 
@@ -139,7 +141,23 @@ def test_it_is_the_same_bytes_each_time(folder: StudyFolder) -> None:
 
 
 def test_it_says_when_the_study_was_finished(page: Page) -> None:
-    assert any(f"finished {ENDED}" in said for said in page.words["dd"])
+    assert any(f"finished {ENDED}" in said for said in page.words["div"])
+
+
+def test_the_chinese_part_says_so_to_a_screen_reader(page: Page) -> None:
+    assert page.attributes("section", "lang") == ["zh-CN"]
+
+
+def test_a_point_that_was_not_steady_is_flagged_with_its_launch_and_drift(page: Page) -> None:
+    assert "UNSTEADY: 05-A: drift +3.1 %" in page.words["td"] + page.words["div"]
+
+
+def test_a_raw_file_that_is_gone_is_marked_in_its_rows(tmp_path: Path) -> None:
+    folder = whole(tmp_path)
+    (folder.root / "confirm/00-A/engine.log").unlink()
+    page = Page(to_html(gather(folder)))
+    assert page.attributes("span", "class") == ["missing"]
+    assert page.words["span"] == ["missing: confirm/00-A/engine.log"]
 
 
 def test_a_study_that_is_not_finished_is_marked_first_and_promises_nothing(tmp_path: Path) -> None:
@@ -160,4 +178,5 @@ def test_after_the_baseline_alone_there_is_a_page(tmp_path: Path) -> None:
         path.unlink()
     page = Page(to_html(gather(folder)))
     assert page.words["h1"] == ["Not finished, no verdict yet. Trials that ended: 1; launches of the confirmation: 0."]
-    assert page.words["h2"] == ["Plots", "All trials of the search", "Provenance"]
+    headings = ["Plots", "All trials of the search", "What the engine says that it runs", "Provenance", "Not measured"]
+    assert page.words["h2"] == [*headings, "中文说明"]

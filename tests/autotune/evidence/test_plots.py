@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from matplotlib import rc_context
 
-from autotune.evidence import gather
+from autotune.evidence import gather, series
 from autotune.evidence.plots import DARK, DPI, HEIGHT_IN, LIGHT, WIDTH_IN, Plot, Theme, looks, plots, png, svg
 from tests.autotune.evidence.whole import whole
 from tests.autotune.studies import LOST
 from trials import outcome as outcomes
 
-NAMES = ["interactivity", "search", "gate"]
+NAMES = ["interactivity", "search", "gate", "power"]
 
 
 @pytest.fixture
@@ -28,11 +28,11 @@ def words(plot: Plot, theme: Theme = LIGHT) -> str:
     return "\n".join(re.findall(r"<text[^>]*>([^<]*)</text>", svg(plot, theme)))
 
 
-def test_a_whole_study_has_three_plots(drawn: dict[str, Plot]) -> None:
+def test_a_whole_study_has_every_plot(drawn: dict[str, Plot]) -> None:
     assert list(drawn) == NAMES
 
 
-def test_without_a_judged_gate_to_show_there_are_two(tmp_path: Path) -> None:
+def test_without_launches_and_a_judged_gate_there_are_two(tmp_path: Path) -> None:
     folder = whole(tmp_path)
     for path in (folder.root / "confirm").glob("*/launch.json"):
         path.unlink()
@@ -118,3 +118,15 @@ def test_a_users_own_settings_of_matplotlib_change_nothing(drawn: dict[str, Plot
     before = svg(drawn["search"])
     with rc_context({"font.size": 30.0, "axes.facecolor": "red", "svg.fonttype": "path"}):
         assert svg(drawn["search"]) == before
+
+
+def test_power_is_told_by_recipe_and_concurrency_and_not_by_colour_alone(drawn: dict[str, Plot]) -> None:
+    assert {"baseline", "trial 1", "710 W", "720 W"} <= set(words(drawn["power"]).splitlines())
+    assert "<pattern" in svg(drawn["power"])  # hatched
+
+
+def test_without_power_there_is_no_plot_of_it(tmp_path: Path) -> None:
+    found = gather(whole(tmp_path))
+    assert found.standing
+    dark = [replace(one, points=tuple(replace(p, power_w=None) for p in one.points)) for one in found.standing.a]
+    assert series._efficiency("baseline", dark).watts == {}

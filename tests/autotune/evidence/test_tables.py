@@ -1,13 +1,14 @@
 """Tables: what a study holds as rows of text; nothing that was not measured has a number."""
 
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 import pytest
 
 from autotune.compare import Ratio
-from autotune.confirm import stand
 from autotune.evidence import tables
+from autotune.evidence.raw import Link, Sources
 from autotune.folder import TrialRecord
 from search_spaces import SearchSpace
 from tests.autotune.studies import LOST, MEMORY, launch, launches, trial
@@ -88,17 +89,6 @@ def test_a_winner_like_the_baseline_leaves_the_columns(small: SearchSpace) -> No
     assert list(tables.differing_knobs(trial(small, 1, None), small).columns) == ["knob", "baseline", "winner", "note"]
 
 
-def test_the_sides_stand_at_every_concurrency_and_over_the_ladder(small: SearchSpace) -> None:
-    standing = stand(trial(small, 1, None, threads=3), launches("ABBA", 100.0, 120.0, 120.0, 100.0), small)
-    assert standing.comparison is not None
-    frame = tables.side_by_side(standing, standing.comparison)
-    assert list(frame["concurrency"]) == ["1", "2", "all, geometric mean"]
-    assert set(frame["baseline"]) == {"100.0"}
-    assert set(frame["candidate"]) == {"120.0"}
-    assert set(frame["99 % interval"]) == {"+20.0 % to +20.0 %"}
-    assert list(frame["TTFT p50, ms"]) == ["10.0 / 10.0", "10.0 / 10.0", ""]
-
-
 def paired(pairs: int, most_lost: float | None) -> Judgement:
     """Return a judgement by one filter, with its paired test."""
     figures = replace(verdict(60).filters[0], pairs=pairs, most_lost=most_lost, losses=5, wins=1)
@@ -117,6 +107,21 @@ def test_the_gate_shows_every_filter_and_the_paired_test_where_there_is_one() ->
     assert list(frame["verdict"]) == ["pass", "pass", "invalid"]
 
 
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"reached": "all", "asked": 64, "total": 64}, "64 of 64"),
+        ({"reached": "certain", "asked": 60, "total": 64}, "60 of 64: the rest can't change it"),
+        (
+            {"reached": "sequential", "asked": 125, "total": 1319, "e_value": 123.4, "alpha": 0.01},
+            "125 of 1319: e-value 123, needs 100",
+        ),
+    ],
+)
+def test_a_verdict_says_how_many_questions_it_took_and_why_not_more(changes: dict[str, Any], said: str) -> None:
+    assert tables.how(replace(verdict(), **changes)) == said
+
+
 def test_the_power_of_the_paired_test_is_said_where_there_is_one() -> None:
     assert tables.power([("baseline", paired(0, None))], 0.02) == ""
     assert tables.power([("trial 1", paired(64, 0.1123))], None) == ""
@@ -130,8 +135,35 @@ def test_launches_stand_in_the_order_they_ran(small: SearchSpace) -> None:
     frame = tables.launches(records, small)
     assert list(frame["arm"]) == ["A: baseline", "B: trial 7", "B: trial 7", "B: trial 1"]
     assert list(frame["objective"]) == ["100.0", "110.0", "", ""]
-    assert list(frame["outcome"]) == ["measured", "measured", "lost", "running"]
-    assert list(frame["raw data"])[:2] == ["confirm/00-A/", "confirm/01-B/"]
+    assert list(frame["outcome"]) == ["measured", "measured", "lost: node gone", "running"]
+
+
+def test_a_point_that_was_not_steady_is_said_with_its_drift(small: SearchSpace) -> None:
+    steady = measured(100.0, 110.0)
+    first, second = steady.points
+    never = replace(
+        steady, points=(replace(first, steady=False, drift=-0.021), replace(second, steady=False, drift=None))
+    )
+    assert (
+        row(small, trial(small, 0, never))["outcome"] == "measured, unsteady at 1 (drift -2.1 %), 2 (one warm-up run)"
+    )
+
+
+def test_a_cell_of_sources_is_links_and_what_is_missing() -> None:
+    sources = Sources((Link("engine", "confirm/00-A/engine.log"),), ("confirm/00-A/outcome.json",))
+    frame = tables.frame([{"launch": 0, "raw data": sources}])
+    assert tables.cells(frame) == [["0", sources]]
+    assert tables.markdown(frame).splitlines()[-1] == (
+        "| 0 | [engine](confirm/00-A/engine.log) **missing: confirm/00-A/outcome.json** |"
+    )
+    assert "confirm/00-A/engine.log, MISSING confirm/00-A/outcome.json" in tables.plain(frame)
+
+
+def test_rows_have_the_column_of_their_raw_data_where_it_is_given(small: SearchSpace) -> None:
+    sources, records = Sources((Link("x", "x"),)), [trial(small, 0, measured(1.0, 1.0))]
+    assert list(tables.trials(records, small, 1.0, [sources])["raw data"]) == [sources]
+    assert "raw data" not in tables.trials(records, small, 1.0)
+    assert list(tables.gate([("baseline", judgement())], [sources])["raw data"]) == [sources]
 
 
 def test_a_markdown_table_has_a_head_and_a_line_a_row() -> None:

@@ -1,5 +1,6 @@
 """A study with something of everything: what the page and the plots are tested on."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,19 +14,40 @@ from trials import outcome as outcomes
 from trials.outcome import Infeasible, Judgement, Measured
 
 WORDS = '<script>alert(1)</script> & "out of memory" $x$'
-RAW = ("command.sh", "engine.log", "requests.parquet", "answers.jsonl")
+RAW = ("command.sh", "engine.log", "requests.parquet", "runs.jsonl", "answers.jsonl")
+SECRET = "hf_abcdefghijklmnopqrst"  # noqa: S105 nobody's
+MACHINE = {
+    "host": "node-1",
+    "system": "Linux 6.1",
+    "gpus": [
+        {"index": n, "name": "AMD Instinct MI355X", "memory_mib": 294896.0, "driver": "6.14.14"} for n in range(8)
+    ],
+    "client": "0.1.0",
+    "begun": "2026-01-02T03:05:00+00:00",
+}
 ENDED = "2026-01-02T04:05:06+00:00"
 
 
 def run(rate: float, *, wrong: Sequence[int] = (), gate: Verdict | None = None) -> Measured:
     """Return what an engine measures that is the slower for each user the more there are; `wrong` are questions."""
     points = tuple(
-        replace(point(rate * gain, concurrency=users), intvty=rate * gain / users)
+        replace(
+            point(rate * gain, concurrency=users),
+            intvty=rate * gain / users,
+            power_w=700.0 + 10 * users,
+            tok_per_s_per_watt=rate * gain / (700.0 + 10 * users),
+        )
         for users, gain in ((1, 1.0), (2, 1.6))
     )
     correct = tuple(question not in wrong for question in range(64))
     judged = (Judgement(concurrency=16, verdict=gate, correct={"strict-match": correct}),) if gate else ()
     return Measured(points=points, judged=judged, seconds={})
+
+
+def drifting(measured: Measured) -> Measured:
+    """Return what was measured with its first point not steady."""
+    first, *others = measured.points
+    return replace(measured, points=(replace(first, steady=False, drift=0.031), *others))
 
 
 def judged(correct: int, *, result: str = "pass") -> Verdict:
@@ -39,15 +61,15 @@ def whole(root: Path, *, finished: bool = True) -> StudyFolder:
     """
     Return a study of six trials, one that crashed, one that failed its gate, one lost, and six launches: a win.
 
-    The engine's last words hold a script.
+    The engine's last words hold a script, and a secret; one launch was not steady.
     """
     made, small = study_folder(root / "studies", "one"), space(root, SMALL)
-    made.begin(settings(root), small, {"engine": "an engine", "host": "a host"})
+    made.begin(settings(root), small, {"engine": f"an engine, HF_TOKEN={SECRET}", "host": "a host"})
     failed = judged(56, result="fail")
     search = [
         trial(small, 0, run(100.0, gate=judged(64))),
         trial(small, 1, run(112.0, gate=judged(64)), cache="q8_0"),
-        trial(small, 2, Infeasible(failure="memory", reason=WORDS, seconds={}), threads=4),
+        trial(small, 2, Infeasible(failure="memory", reason=f"{WORDS} {SECRET}", seconds={}), threads=4),
         trial(small, 3, LOST, threads=3),
         trial(small, 4, run(130.0, wrong=range(5, 13), gate=failed), cache="q4_0"),
         trial(small, 5, run(96.0, gate=judged(64)), unified=True),
@@ -56,7 +78,7 @@ def whole(root: Path, *, finished: bool = True) -> StudyFolder:
         folder = made.new_trial(one.number, one.config, one.fingerprint)
         _raw(folder, one.outcome)
     first = [run(100.2, wrong=[20], gate=judged(63)), run(110.3, wrong=[20, 41], gate=judged(62))]
-    later = [run(rate) for rate in (111.0, 99.5, 110.6, 100.4)]
+    later = [run(rate) for rate in (111.0, 99.5, 110.6)] + [drifting(run(100.4))]
     for number, (arm, launched) in enumerate(zip("ABBABA", first + later, strict=True)):
         _raw(made.new_launch(number, "A" if arm == "A" else "B", 1), launched)
     if finished:
@@ -68,5 +90,8 @@ def _raw(folder: Path, outcome: outcomes.Outcome | None) -> None:
     """Leave in a folder what a trial leaves; a crash has no requests and no answers."""
     for name in RAW if isinstance(outcome, Measured) else RAW[:2]:
         (folder / name).write_text(f"{name} of {folder.name}\n", encoding="utf-8")
+    (folder / "machine.json").write_text(json.dumps(MACHINE), encoding="utf-8")
+    told = {"version": "0.25.1", "attention": "AITER" if folder.name.endswith("-B") else "TRITON"}
+    (folder / "effective.json").write_text(json.dumps(told), encoding="utf-8")
     if outcome is not None:
         outcomes.write(folder / "outcome.json", outcome)

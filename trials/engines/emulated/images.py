@@ -64,7 +64,7 @@ def _rate(name: str, value: str) -> float:
     except ValueError:
         rate = 0.0
     if not 0 < rate < float("inf"):
-        raise BadImage(f"image {name!r}: rate={value} is no rate; write a number above 0, as rate=0.95")
+        raise BadImage(f"image {name!r}: rate={value} is not a rate; write a number above 0, as rate=0.95")
     return rate
 
 

@@ -1,0 +1,95 @@
+"""Tables of what follows a verdict: nothing within noise has a claim, and every figure says where it is from."""
+
+import pytest
+
+from autotune.evidence import explained
+from autotune.pooled import Change
+from autotune.proof import Proof
+from search_spaces import Reference, SearchSpace
+from tests.autotune.conftest import Loaded
+from tests.autotune.studies import unjudged
+from tests.autotune.truths import KNOBS, World, budgeted, fastest
+
+
+@pytest.fixture
+def knobs(loaded: Loaded) -> SearchSpace:
+    """Return a space of eight switches."""
+    return budgeted(loaded(KNOBS), ablation_launches=40, regime_launches=12, confirm_launches=6)
+
+
+@pytest.fixture
+def proof(knobs: SearchSpace) -> Proof:
+    """Return a study in which two knobs pay everywhere, two nowhere, and another one only at one concurrency."""
+    world = World(knobs, {"a": {1: 0.02, 2: 0.30}, "b": 0.06, "c": {1: 0.15, 2: -0.15}}, sd=0.004)
+    return world.finish(fastest(world.searched(best="abgh")))
+
+
+@pytest.mark.parametrize(
+    ("change", "shown"),
+    [
+        (None, ""),
+        (Change(0.097, 0.081, 0.113), "+9.7 % (+8.1 to +11.3)"),
+        (Change(0.003, -0.009, 0.015), "+0.3 % (-0.9 to +1.5), tie within noise"),
+        (Change(0.013, -0.009, 0.035), "+1.3 % (-0.9 to +3.5), undecided"),
+        (Change(0.013, None, None), "+1.3 %, too few launches for an interval"),
+    ],
+)
+def test_a_cell_is_a_percentage_with_its_interval_and_says_what_is_within_noise(
+    change: Change | None, shown: str
+) -> None:
+    assert explained.change(change) == shown
+
+
+def test_an_ablation_has_a_row_for_each_setting_and_a_column_for_each_concurrency(proof: Proof) -> None:
+    assert proof.ablation is not None
+    table = explained.ablation(proof.ablation, (1, 2))
+    assert list(table.columns) == ["setting", "1", "2", "all, geometric mean", "launches"]
+    settings = list(table["setting"])
+    assert "trial 25 without a" in settings
+    assert "baseline with a" in settings
+    without = table[table["setting"] == "trial 25 without a"].iloc[0]
+    assert without["1"].startswith("-")
+    assert without["2"].startswith("-2")
+
+
+def test_each_knob_has_what_it_brings_and_what_becomes_of_it(proof: Proof) -> None:
+    assert proof.ablation is not None
+    table = explained.parts(proof.ablation)
+    said = dict(zip(table["knob"], table["verdict"], strict=True))
+    assert said["a"] == "brings more than noise: kept"
+    assert said["g"] == "nothing measurable: goes back to the default"
+    assert next(iter(table["baseline"])) == "false"
+
+
+def test_a_concurrency_that_is_overridden_is_told_with_its_own_comparison(proof: Proof, knobs: SearchSpace) -> None:
+    table = explained.regimes(proof.regimes, proof.config, knobs)
+    (row,) = table[table["concurrency"] == "1"].to_dict("records")
+    assert row["verdict"] == "faster there: overrides the recipe"
+    assert "c=true" in row["differs in"]
+    assert row["change there"].startswith("+1")
+
+
+def test_the_engines_own_defaults_stand_beside_the_recipe(proof: Proof) -> None:
+    table = explained.defaults(proof.beside, "recipe")
+    assert list(table["concurrency"]) == ["1", "2", "all, geometric mean"]
+    assert list(table.columns) == ["concurrency", "the engine's own defaults", "recipe", "change"]
+
+
+def test_a_published_figure_is_quoted_with_its_source() -> None:
+    told = Reference(label="ATOM", source="InferenceX #2213", figures={1: 200.0, 2: 400.0})
+    table = explained.reference(told, [unjudged(190.0, 404.0), unjudged(190.0, 404.0)], [])
+    assert list(table["ATOM, total_tok_per_s_per_gpu"]) == ["200.00", "400.00"]
+    assert list(table["recipe / ATOM"]) == ["95.00%", "101.00%"]
+    assert set(table["reference"]) == {"quoted: InferenceX #2213"}
+
+
+def test_a_reference_that_was_launched_is_measured_here() -> None:
+    told = Reference(label="ATOM", space="atom.yaml")
+    table = explained.reference(told, [unjudged(100.0, 100.0)], [unjudged(80.0, 125.0), unjudged(80.0, 125.0)])
+    assert list(table["recipe / ATOM"]) == ["125.00%", "80.00%"]
+    assert set(table["reference"]) == {"measured here, 2 launches"}
+
+
+def test_a_concurrency_without_a_published_figure_has_no_row() -> None:
+    told = Reference(label="ATOM", source="a PR", figures={2: 400.0})
+    assert list(explained.reference(told, [unjudged(190.0, 404.0)], [])["concurrency"]) == ["2"]
