@@ -20,7 +20,7 @@ from autotune.cli.comparing import (
     refuse_unfit_machine,
     slug,
 )
-from autotune.cli.options import DataRoot, Landscape, Place
+from autotune.cli.options import AsJson, DataRoot, Emulate, LoadSeed, WhereLaunched, WhichLandscape
 from autotune.compare import Result
 from autotune.comparisons import ComparisonFolder, Rules, comparison_folder
 from autotune.contenders import Named, contender
@@ -45,14 +45,14 @@ def bisect(
     ] = None,
     max_launches: MaxLaunches = 6,
     name: Name = None,
-    seed: Annotated[int, typer.Option(help="Of the load's prompts.")] = 0,
-    dispatcher: Annotated[Place, typer.Option(help="Where launches run: on Ray, or in this process.")] = "ray",
-    emulate: Annotated[bool, typer.Option("--emulate", help="On an emulated MI355X: never evidence.")] = False,
-    landscape: Annotated[Landscape, typer.Option(help="Which emulated machine.")] = "L0",
+    seed: LoadSeed = 0,
+    dispatcher: WhereLaunched = "ray",
+    emulate: Emulate = False,
+    landscape: WhichLandscape = "L0",
     noise: LaunchNoise = DEFAULT_NOISE,
     comparisons: Comparisons = Path("comparisons"),
     data: DataRoot = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON objects, one a line, and nothing else.")] = False,
+    as_json: AsJson = False,
     resume: Resume = False,
 ) -> None:
     """Find the first image that is slower than the first one by more than the noise, by a binary search."""

@@ -20,7 +20,7 @@ from autotune.cli.comparing import (
     slug,
     verdict_record,
 )
-from autotune.cli.options import DataRoot, Landscape, Place
+from autotune.cli.options import AsJson, DataRoot, Emulate, LoadSeed, Place, WhereLaunched, WhichLandscape
 from autotune.comparisons import ComparisonFolder, Rules, comparison_folder
 from autotune.contenders import Contender, Named, contender
 from autotune.evidence.sweep import swept, write_sweep
@@ -46,14 +46,14 @@ def compare(
         str | None, typer.Option(metavar="CELLS", help="Compare at each BATCHxCONTEXT, as 16x1000,16x50000.")
     ] = None,
     name: Name = None,
-    seed: Annotated[int, typer.Option(help="Of the load's prompts.")] = 0,
-    dispatcher: Annotated[Place, typer.Option(help="Where launches run: on Ray, or in this process.")] = "ray",
-    emulate: Annotated[bool, typer.Option("--emulate", help="On an emulated MI355X: never evidence.")] = False,
-    landscape: Annotated[Landscape, typer.Option(help="Which emulated machine.")] = "L0",
+    seed: LoadSeed = 0,
+    dispatcher: WhereLaunched = "ray",
+    emulate: Emulate = False,
+    landscape: WhichLandscape = "L0",
     noise: LaunchNoise = DEFAULT_NOISE,
     comparisons: Comparisons = Path("comparisons"),
     data: DataRoot = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON objects, one a line, and nothing else.")] = False,
+    as_json: AsJson = False,
     resume: Resume = False,
 ) -> None:
     """Compare two recipes on fresh launches, A B B A, until a win, a loss or a tie is proved, or launches run out."""

@@ -19,7 +19,7 @@ from autotune.cli.comparing import (
     refuse_unfit_machine,
     slug,
 )
-from autotune.cli.options import DataRoot, Landscape, Place
+from autotune.cli.options import AsJson, DataRoot, Emulate, LoadSeed, WhereLaunched, WhichLandscape
 from autotune.comparisons import Rules, comparison_folder
 from autotune.contenders import Named, contender
 from autotune.evidence.comparison import Compared
@@ -40,14 +40,14 @@ def noise(
     ] = None,
     launches: Annotated[int, typer.Option(min=FEWEST, help="In all; an even number of them is made.")] = LAUNCHES,
     name: Name = None,
-    seed: Annotated[int, typer.Option(help="Of the load's prompts.")] = 0,
-    dispatcher: Annotated[Place, typer.Option(help="Where launches run: on Ray, or in this process.")] = "ray",
-    emulate: Annotated[bool, typer.Option("--emulate", help="On an emulated MI355X: never evidence.")] = False,
-    landscape: Annotated[Landscape, typer.Option(help="Which emulated machine.")] = "L0",
+    seed: LoadSeed = 0,
+    dispatcher: WhereLaunched = "ray",
+    emulate: Emulate = False,
+    landscape: WhichLandscape = "L0",
     launch_noise: LaunchNoise = DEFAULT_NOISE,
     comparisons: Comparisons = Path("comparisons"),
     data: DataRoot = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON objects, one a line, and nothing else.")] = False,
+    as_json: AsJson = False,
     resume: Resume = False,
 ) -> None:
     """Launch one recipe again and again, and keep how much its launches and windows differ."""
