@@ -143,7 +143,7 @@ SEARCH: Mapping[int, tuple[str, ...]] = {
 }
 
 MEMORY: Mapping[int, tuple[str, ...]] = {
-    56: (CRASH, "issue 4"),
+    56: (CRASH, "later: what a GPU engine that runs out of memory under load says; provoked twice, not seen"),
     57: ("issue 6",),
     58: (CRASH, f"{RUN}::test_a_context_that_cuts_the_longest_answer_is_noticed_before_any_load"),
     59: (CRASH,),
