@@ -22,7 +22,7 @@
 
 enum { MOST = 8192, BATCH = 512, READ = 1 << 16 };
 
-static const char MARK[] = "\"sent_ns\":", END[] = "0\r\n\r\n";
+static const char MARK[] = "\"index\":", END[] = "0\r\n\r\n";
 
 struct timing {
     int64_t sent_ns, *stamps_ns, *ids;

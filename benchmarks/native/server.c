@@ -4,10 +4,10 @@
  *
  *     server PORT STEP_US TOKENS_A_CHUNK        prints "port N" once it listens on 127.0.0.1
  *
- * POST /v1/completions streams `max_tokens` tokens as server-sent events in chunked encoding, one send() each, with
- * "sent_ns" (CLOCK_MONOTONIC) in every one, and the usage at the end. GET /seen tells the most requests that were being
- * answered at once, and of every request that was answered since it was last asked: the number its prompt begins with,
- * when it had arrived, when each event was sent. Any other GET lists the one model.
+ * POST /v1/completions streams `max_tokens` tokens as server-sent events of vLLM's form in chunked encoding, one send()
+ * each, and the usage at the end. GET /seen tells the most requests that were being answered at once, and of every
+ * request that was answered since it was last asked: the number its prompt begins with, when it had arrived, when each
+ * event was sent. Any other GET lists the one model.
  */
 #define _GNU_SOURCE
 #include <ctype.h>
@@ -29,7 +29,7 @@
 static const char HEAD[] =
     "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
 
-enum { MOST = 8192, BATCH = 512, READ = 1 << 16, EVENT = 1 << 13 };
+enum { MOST = 8192, BATCH = 512, READ = 1 << 16, EVENT = 1 << 13, MOST_TOKENS = 256 };
 
 struct request {
     long number, prompt_tokens, tokens, sent;
@@ -113,15 +113,18 @@ static bool step(int fd) {
     struct request *r = &c->request;
     char event[EVENT + sizeof HEAD], text[EVENT / 2];
     long now = r->tokens - r->sent < tokens_a_chunk ? r->tokens - r->sent : tokens_a_chunk;
-    for (long token = 0; token < now; token++) memcpy(text + 4 * token, " tok", 5);
+    size_t words = 0;
+    for (long token = r->sent; token < r->sent + now; token++)
+        words += sprintf(text + words, " %.*s", (int)(1 + (r->number + token) % 12), "token to read");
     bool last = r->sent + now == r->tokens;
     int64_t at = now_ns();
     size_t head = r->sent ? 0 : strlen(strcpy(event, HEAD));
     size_t length = head + chunk(
         event + head,
-        "data: {\"id\":\"cmpl-%ld\",\"object\":\"text_completion\",\"model\":\"m\",\"choices\":[{\"index\":0,"
-        "\"text\":\"%s\",\"logprobs\":null,\"finish_reason\":%s}],\"sent_ns\":%lld}\n\n",
-        r->number, text, last ? "\"length\"" : "null", (long long)at);
+        "data: {\"id\":\"cmpl-%ld\",\"object\":\"text_completion\",\"created\":1796033120,\"model\":\"m\",\"choices\":["
+        "{\"index\":0,\"text\":\"%s\",\"logprobs\":null,\"finish_reason\":%s,\"stop_reason\":null,"
+        "\"prompt_token_ids\":null,\"token_ids\":null}]}\n\n",
+        r->number, text, last ? "\"length\"" : "null");
     r->sent_ns[r->chunks++] = at;
     r->sent += now;
     bool there = put(fd, event, length);
@@ -262,8 +265,8 @@ static void meet(int poll, int door) {
 }
 
 int main(int count, char **words) {
-    if (count != 4) {
-        fputs("usage: server PORT STEP_US TOKENS_A_CHUNK\n", stderr);
+    if (count != 4 || atol(words[3]) > MOST_TOKENS) {
+        fputs("usage: server PORT STEP_US TOKENS_A_CHUNK, at most 256 tokens\n", stderr);
         return 2;
     }
     tokens_a_chunk = atol(words[3]);

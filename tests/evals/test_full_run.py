@@ -8,6 +8,7 @@ from typing import Any
 
 import lm_eval
 import pytest
+import yaml
 from lm_eval.tasks import TaskManager
 
 import evals
@@ -18,6 +19,8 @@ from trials.load.client import asker
 
 SUMS = Path(evals.__file__).parent / "tasks" / "sums" / "test.jsonl"
 DOCUMENTS = 24
+GSM8K = Path(__file__).parents[3] / "shared" / "data" / "gsm8k"
+GSM8K_SPLITS = {"test": GSM8K / "test.jsonl", "train": GSM8K / "train_head.jsonl"}
 MODELS: Mapping[Endpoint, tuple[str, str]] = {
     "completions": ("local-completions", "/v1/completions"),
     "chat": ("local-chat-completions", "/v1/chat/completions"),
@@ -59,27 +62,36 @@ def write_task(folder: Path) -> Path:
     return path
 
 
+def write_gsm8k(folder: Path) -> None:
+    """Write lm-eval's own GSM8K with our copy of its questions."""
+    (source,) = (Path(lm_eval.__file__).parent / "tasks" / "gsm8k").glob("gsm8k.yaml")
+    task = yaml.safe_load(source.read_text(encoding="utf-8"))
+    data = {split: str(path) for split, path in GSM8K_SPLITS.items()}
+    task |= {"dataset_path": "json", "dataset_name": None, "dataset_kwargs": {"data_files": data}}
+    (folder / "gsm8k.yaml").write_text(yaml.safe_dump(task), encoding="utf-8")
+
+
 def said(prompt: str, right: str) -> str:
     """Return one of many kinds of answer, always the same to one question."""
     kinds = (right, right, "#### -1", right.replace("####", "so it is"), f"{right}, or is it 7?", "the the the")
     return kinds[hashlib.sha256(prompt.encode()).digest()[0] % len(kinds)]
 
 
-def answers(exam: Exam, folder: Path) -> Path:
+def answers(exam: Exam, test: Path, folder: Path) -> Path:
     """Write what the server answers to each question of an exam."""
-    rows = [json.loads(line) for line in (folder / "test.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows = [json.loads(line) for line in test.read_text(encoding="utf-8").splitlines()]
     solutions = {f"Question: {row['question']}\nAnswer:": row["answer"] for row in rows}
     texts = [
         question.prompt if isinstance(question.prompt, str) else question.prompt[-1].content
         for question in exam.questions
     ]
-    said_to = {text: said(text, next(solutions[key] for key in solutions if text.endswith(key))) for text in texts}
+    said_to = {text: said(text, solutions[f"Question: {text.rpartition('Question: ')[2]}"]) for text in texts}
     path = folder / "answers.json"
     path.write_text(json.dumps(said_to), encoding="utf-8")
     return path
 
 
-def by_lm_eval(url: str, endpoint: Endpoint, folder: Path) -> dict[str, dict[str, bool]]:
+def by_lm_eval(url: str, task: str, endpoint: Endpoint, folder: Path) -> dict[str, dict[str, bool]]:
     """Let lm-eval ask everything; return by filter and question whether it was right."""
     model, path = MODELS[endpoint]
     chat = endpoint == "chat"
@@ -93,14 +105,14 @@ def by_lm_eval(url: str, endpoint: Endpoint, folder: Path) -> dict[str, dict[str
             "tokenized_requests": False,
             "max_gen_toks": 48,
         },
-        tasks=["shots"],
+        tasks=[task],
         task_manager=TaskManager(include_path=str(folder), include_defaults=False),
         apply_chat_template=chat,
         fewshot_as_multiturn=chat,
         bootstrap_iters=0,
     )
     right: dict[str, dict[str, bool]] = {}
-    for sample in found["samples"]["shots"]:
+    for sample in found["samples"][task]:
         right.setdefault(sample["filter"], {})[sample["doc"]["question"]] = sample["exact_match"] == 1
     return right
 
@@ -132,22 +144,39 @@ def in_order(bodies: list[dict[str, Any]]) -> list[str]:
     return sorted(json.dumps(body, sort_keys=True) for body in bodies)
 
 
-@pytest.mark.filterwarnings("ignore")  # lm-eval's own
-@pytest.mark.parametrize("endpoint", MODELS)
-def test_requests_and_scores_are_those_of_lm_evals_own_full_run(endpoint: Endpoint, tmp_path: Path) -> None:
-    exam = load(
-        str(write_task(tmp_path)), endpoint=endpoint, data={s: tmp_path / f"{s}.jsonl" for s in ("train", "test")}
-    )
-    with running("--answers", str(answers(exam, tmp_path))) as url:
-        theirs = by_lm_eval(url, endpoint, tmp_path)
+def compare(task: str, exam: Exam, endpoint: Endpoint, test: Path, folder: Path) -> None:
+    """Have both ask and score everything; what they sent and found must be the same."""
+    with running("--answers", str(answers(exam, test, folder))) as url:
+        theirs = by_lm_eval(url, task, endpoint, folder)
         first = seen(url).completions
         ours = by_us(url, exam)
         second = seen(url).completions[len(first) :]
-    assert len(first) == DOCUMENTS
+    assert len(first) == len(exam.questions)
     assert in_order(second) == in_order(first)
     assert ours == theirs
+    assert {len(marks) for marks in ours.values()} == {len(exam.questions)}
     assert {len(set(marks.values())) for marks in ours.values()} == {2}
     assert ours["strict-match"] != ours["flexible-extract"]
+
+
+@pytest.mark.filterwarnings("ignore")  # lm-eval's own
+@pytest.mark.parametrize("endpoint", MODELS)
+def test_requests_and_scores_are_those_of_lm_evals_own_full_run(endpoint: Endpoint, tmp_path: Path) -> None:
+    splits = {split: tmp_path / f"{split}.jsonl" for split in ("train", "test")}
+    exam = load(str(write_task(tmp_path)), endpoint=endpoint, data=splits)
+    assert len(exam.questions) == DOCUMENTS
+    compare("shots", exam, endpoint, splits["test"], tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore")  # lm-eval's own
+@pytest.mark.skipif(not GSM8K.is_dir(), reason="GSM8K's questions are not here")
+@pytest.mark.parametrize("endpoint", MODELS)
+def test_the_same_holds_for_each_of_gsm8ks_1319_questions(endpoint: Endpoint, tmp_path: Path) -> None:
+    write_gsm8k(tmp_path)
+    exam = load("gsm8k", endpoint=endpoint, data=GSM8K_SPLITS)
+    assert len(exam.questions) == 1319
+    compare("gsm8k", exam, endpoint, GSM8K_SPLITS["test"], tmp_path)
 
 
 @pytest.mark.parametrize("endpoint", MODELS)

@@ -51,13 +51,23 @@ class Body(Framing):
 
     Attributes:
         stamp_ns: When what is fed next came.
+        between_chunks: Whether a chunk of the body has ended and no other was seen to begin.
     """
 
     def __init__(self) -> None:
         """Begin before the head."""
         super().__init__()
         self.stamp_ns = 0
+        self.between_chunks = False
         self._parts: list[tuple[int, bytes]] = []
+
+    def on_chunk_header(self) -> None:
+        """Note that a chunk has begun (called by the parser)."""
+        self.between_chunks = False
+
+    def on_chunk_complete(self) -> None:
+        """Note that a chunk has ended (called by the parser)."""
+        self.between_chunks = True
 
     def on_body(self, part: bytes) -> None:
         """Keep a part (called by the parser)."""

@@ -94,6 +94,62 @@ def test_a_line_separator_inside_a_token_does_not_break_the_stream() -> None:
     assert (said.chunks, said.error) == (1, None)
 
 
+FULL = '{"index":0,"text":"%s","logprobs":null,"finish_reason":%s}'
+
+
+def alike(words: str, finish_reason: str = "null", more: str = "") -> str:
+    """Return an event in the form of an engine, whose neighbours differ in their words alone."""
+    return 'data: {"id":"m","object":"text_completion","choices":[' + FULL % (words, finish_reason) + f"]{more}}}\n\n"
+
+
+UNLIKE = {
+    "longer words": alike(" a much longer word than any before it, so that the size of its chunk has more digits" * 3),
+    "an escaped quote": alike(r"\"a\""),
+    "an escaped line": alike(r"\n"),
+    "a quote that is words": alike(r"\",\"logprobs\":null"),
+    "no words": alike(""),
+    "its name": alike("m"),
+    "the end": alike(" a", '"length"'),
+    "an error": alike(" a", more=',"error":"full"'),
+    "usage": alike(" a", more=',"usage":{"prompt_tokens":3,"completion_tokens":9}'),
+    "another form": text(" a"),
+    "two events": alike(" a") + alike(" b"),
+    "a comment": ": ping\n\n" + alike(" a"),
+    "nothing but a comment": ": ping\n\n",
+    "no JSON": "data: {\n\n",
+    "half a line": "data: {",
+}
+
+
+@pytest.mark.parametrize("other", UNLIKE.values(), ids=UNLIKE)
+def test_an_event_among_others_of_one_form_says_what_it_says_alone(other: str) -> None:
+    """Read byte by byte, no piece is like another, and each is parsed."""
+    events = [alike(f" {word}") for word in ("a", "bc", "def", "a")]
+    parts = [*map(chunk, [*events, *events, other, *events, USAGE + DONE]), "0\r\n\r\n"]
+    pieces = [(second * 10**9, part.encode()) for second, part in enumerate([CHUNKED, *parts])]
+    singly = [(stamp_ns, data[at : at + 1]) for stamp_ns, data in pieces for at in range(len(data))]
+    assert read(pieces) == read(singly)
+    assert read(pieces).chunks >= 8
+
+
+def test_events_of_one_form_say_the_same_wherever_one_is_cut() -> None:
+    one, usage = chunk(alike(" abc")).encode(), chunk(USAGE + DONE).encode()
+    for at in range(1, len(one)):
+        said = read([(0, CHUNKED.encode()), *[(0, one)] * 4, (0, one[:at]), (0, one[at:]), (0, one), (0, usage)])
+        assert (said.chunks, said.completion_tokens, said.error) == (6, 2, None)
+
+
+def test_events_of_one_form_are_counted_however_long_their_words_are() -> None:
+    parts = [CHUNKED, *(chunk(alike("a" * length)) for length in range(1, 300)), chunk(USAGE)]
+    assert read([(0, part.encode()) for part in parts]).chunks == 299
+
+
+@pytest.mark.parametrize("size", ["00%x\r\n%s\r\n", "%X\r\n%s\r\n", "%x;name=value\r\n%s\r\n"])
+def test_the_size_of_a_chunk_may_be_spelt_otherwise(size: str) -> None:
+    parts = [size % (len(event), event) for event in [*[alike(f" {'abc' * n}") for n in range(9)], USAGE]]
+    assert read([(0, part.encode()) for part in (CHUNKED, *parts)]).chunks == 9
+
+
 def test_chunks_without_text_are_none() -> None:
     said = streamed(chat(role="assistant", content=""), chat(content="a"), text(""), USAGE)
     assert (said.chunks, said.first_s, said.last_s) == (1, 2.0, 2.0)
