@@ -137,7 +137,7 @@ def _fail(settled: "Future[Outcome]", error: BaseException, *, local: bool) -> N
     elif local and isinstance(error, LocalRayletDiedError):
         settled.set_exception(ClusterLost(GONE.format(log="raylet.out")))
     elif isinstance(error, RayError):
-        settled.set_result(Lost(reason=f"ray: {str(error).splitlines()[0]}", seconds={}))
+        settled.set_result(Lost(reason=f"ray: {(str(error) or repr(error)).splitlines()[0]}", seconds={}))
     else:
         settled.set_exception(error)
 

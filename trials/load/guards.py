@@ -27,7 +27,7 @@ CPU_SHARE = 0.5
 """Of one core, of the busiest process: a client that has more to do at times falls behind."""
 LAG_STEPS, LAG_S = 1.0, 0.025
 """A loop may be late by a step, or by the slice of a busy host's scheduler."""
-LAG_TIMERS = 40
+LAG_TIMERS = 20
 """Of fewer timers the 99th percentile is the worst one or close to it: one stall of the host speaks for the client."""
 DRAIN_STEPS, DRAIN_S = 0.25, 0.005
 """A step's chunks must be stamped in a quarter of it; 5 ms is that of a 20 ms step."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from trials.load.timing import ClientUse
 
-LAG_EVERY_S = 0.05
+LAG_EVERY_S = 0.1
 """How late these timers are is the lag. uvloop's are good to a millisecond; each costs a wake-up, some 90 us of CPU."""
 METERED = 16
 """Of so many connections one tells of its chunks."""
