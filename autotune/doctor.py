@@ -5,7 +5,7 @@ import platform
 import resource
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from hashlib import file_digest
@@ -19,7 +19,7 @@ from packaging.specifiers import SpecifierSet
 
 from autotune.folder import StudyFolder
 from autotune.leftovers import leftovers
-from search_spaces import SearchSpace
+from search_spaces import SearchSpace, resolve
 from trials.data import DataMissing, locate
 from trials.engines import ENGINES, EngineNotFound, engine
 from trials.engines.adapter import Building, Pattern, Reading
@@ -27,6 +27,7 @@ from trials.launchers import CLIENTS, LAUNCHERS
 from trials.launchers.orphans import orphans
 from trials.load.selftest import SelfTest
 from trials.ports import NoFreePort, lease
+from trials.telemetry import VISIBLE
 
 OURS = "autotune-serve"
 PACKAGES = ("evals", "search_spaces", "trials")
@@ -109,6 +110,7 @@ def examine(space: SearchSpace | None, site: Site) -> Iterator[Finding]:
     yield writable(site.studies)
     yield from disk(site)
     yield free_ports()
+    yield chosen_once({**os.environ, **(resolve(space, space.baseline).serve.env if space else {})})
     yield from left_engines(site.studies)
     yield from left_containers()
     yield load_average(os.getloadavg()[0], os.cpu_count() or 1)
@@ -251,6 +253,23 @@ def free_ports() -> Finding:
         return _unfit("ports", error)
 
 
+def chosen_once(env: Mapping[str, str | None]) -> Finding:
+    """
+    Return whether the GPUs that an engine may use are chosen once.
+
+    ROCm counts those of HIP and CUDA among those that ROCR leaves, so that two choices may leave none, and some
+    libraries refuse them (ray-project/ray#53737, vllm-project/vllm#12572); HIP and CUDA may say the same.
+    """
+    chosen = {name: value for name in VISIBLE if (value := env.get(name)) is not None}
+    said = ", ".join(f"{name}={value}" for name, value in chosen.items())
+    first, *others = VISIBLE
+    if len(set(chosen.values())) > 1 or (first in chosen and chosen.keys() & set(others)):
+        return Finding(
+            "unfit", "devices", f"the GPUs to use are chosen twice ({said})", f"set one of {', '.join(VISIBLE)}"
+        )
+    return Finding("ok", "devices", said or "no variable leaves any out")
+
+
 def left_engines(studies: Path) -> Iterator[Finding]:
     """Yield the engines that outlived their study's driver."""
     found = [left for path in sorted(studies.glob("*/study.json")) for left in leftovers(StudyFolder(path.parent))]
@@ -284,6 +303,7 @@ def unsourced() -> Iterator[Finding]:
             *adapter.patterns,
             *adapter.building,
             *adapter.readings.values(),
+            *([adapter.unknown_variable] if adapter.unknown_variable else []),
         )
         bare = [line.regex for line in lines if not line.source]
         for regex in bare:

@@ -132,8 +132,8 @@ def _of_launch(event: LaunchStarted | LaunchEnded) -> dict[str, object]:
 def _outcome(outcome: Outcome) -> dict[str, object]:
     fields: dict[str, object] = {"outcome": outcome.kind, "seconds": outcome.seconds}
     match outcome:
-        case Measured(verdict=verdict):
-            return {**fields, "gate": verdict and verdict.result}
+        case Measured(verdict=verdict, ignored=ignored):
+            return {**fields, "gate": verdict and verdict.result, "not_in_effect": list(ignored)}
         case Infeasible(failure=failure, reason=reason):
             return {**fields, "failure": failure, "reason": reason}
         case Lost(reason=reason):

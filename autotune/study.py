@@ -22,6 +22,7 @@ from autotune.evidence import write as write_evidence
 from autotune.folder import Settings, Stage, StudyFolder, TrialRecord
 from autotune.forecast import left_s, reserve_s
 from autotune.gates import GateOfStudy, confirming, gates
+from autotune.inert import identities, inert
 from autotune.noise import informed
 from autotune.proof import Proof, Step, arms_beside, prove
 from autotune.reference import reference_recipe, reference_space
@@ -206,7 +207,7 @@ def _search(sitting: Sitting) -> Iterator[Event]:
             why = _over(sitting)
             if why:
                 break
-            fresh = propose(sitting.search, sitting.space, known(sitting.trials), _fingerprints(sitting))
+            fresh = _propose(sitting)
             if fresh:
                 sitting.budget.submit()
                 yield from _submit(sitting, *fresh)
@@ -218,6 +219,15 @@ def _search(sitting: Sitting) -> Iterator[Event]:
             yield from _collect(sitting)
         _refuse_to_go_on_losing(sitting)
     yield SearchEnded(why)
+
+
+def _propose(sitting: Sitting) -> tuple[Proposal, Recipe] | None:
+    """Return what to run next; a variable that the engine does not know makes no config another."""
+    nothing = inert(sitting.trials)
+    own = identities(sitting.space, sitting.trials, nothing)
+    seen = {own[fingerprint]: outcome for fingerprint, outcome in known(sitting.trials).items()}
+    running = {own[each.record.fingerprint] for each in sitting.running.values()}
+    return propose(sitting.search, sitting.space, seen, running, inert=nothing)
 
 
 def _enqueue_known(sitting: Sitting) -> None:
@@ -246,10 +256,6 @@ def _over(sitting: Sitting) -> str:
     if len(first) == START_FAILURES and all(isinstance(outcome, Infeasible) for outcome in first):
         return f"the first {START_FAILURES} configs all failed: is the space right?"
     return ""
-
-
-def _fingerprints(sitting: Sitting) -> set[str]:
-    return {running.record.fingerprint for running in sitting.running.values()}
 
 
 def _submit(sitting: Sitting, proposal: Proposal, recipe: Recipe) -> Iterator[Event]:

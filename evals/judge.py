@@ -91,8 +91,8 @@ def _ask(
     """
     Ask on from `asked` to question `upto`, looking after each answer, in the order of asking, whether to stop.
 
-    Where the verdict may come early, no question is sent before all but the last `concurrency` are looked at: what is
-    asked in vain is never more than that.
+    Where the verdict may come early, no question is sent before all but the last `concurrency` are looked at, and what
+    was sent by then is waited for: as many are asked in vain on every machine.
     """
     scored, waiting = list(asked), iter(range(len(asked), upto))
     ahead = gate.concurrency if gate.early else upto
@@ -101,7 +101,7 @@ def _ask(
         while sent:
             scored.append(sent.popleft().result())
             if stop(scored):
-                pool.shutdown(wait=False, cancel_futures=True)
+                pool.shutdown(wait=False, cancel_futures=not gate.early)
                 break
             sent.extend(pool.submit(put, index) for index in islice(waiting, 1))
     return tuple(scored)

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated
 
 from pydantic import Field
@@ -27,6 +27,10 @@ class Serve(Frozen):
     def gpus(self) -> int:
         """GPUs that the layout occupies: tp x pp x dp; expert parallelism shares them."""
         return self.layout.get("tp", 1) * self.layout.get("pp", 1) * self.layout.get("dp", 1)
+
+    def without(self, variables: Collection[str]) -> "Serve":
+        """Return it with nothing said of these variables."""
+        return self.model_copy(update={"env": {name: own for name, own in self.env.items() if name not in variables}})
 
 
 class Recipe(Frozen):
@@ -73,6 +77,19 @@ class Recipe(Frozen):
         """Return the recipe that the gate's questions are asked of."""
         own = {concurrency: self.judged_at(concurrency) for concurrency in self.workload.concurrency}
         return self.model_copy(update={"overrides": own, "judged": {}})
+
+    def without(self, variables: Collection[str]) -> "Recipe":
+        """Return the recipe with nothing said of these variables; what then starts alike is one start."""
+        serve = self.serve.without(variables)
+        overrides = {at: own.without(variables) for at, own in self.overrides.items()}
+        judged = {at: own.without(variables) for at, own in self.judged.items()}
+        return self.model_copy(
+            update={
+                "serve": serve,
+                "overrides": {at: own for at, own in overrides.items() if own != serve},
+                "judged": {at: own for at, own in judged.items() if own != overrides.get(at, serve)},
+            }
+        )
 
     @property
     def fingerprint(self) -> str:

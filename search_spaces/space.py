@@ -202,9 +202,14 @@ class Deadlines(Frozen):
     ready_s: Positive
     stop_s: Positive
     request_s: Positive
+    silent_s: Positive | None = None
     stall_s: Positive | None = None
     load_s: Positive | None = None
     judge_s: Positive | None = None
+
+    def silence(self) -> float:
+        """Return the seconds that may pass in a start without a word in the log, unless something is being built."""
+        return math.inf if self.silent_s is None else self.silent_s
 
     def stall(self) -> float:
         """Return the seconds that may pass under load without a token of any stream."""

@@ -12,7 +12,7 @@ from autotune.fetch import FETCHES, fetch
 from trials.data import data_root
 
 ROOT = Path(__file__).parents[1]
-SEEDS = {"demo": range(3), "kill": range(1), "rehearsal": range(3)}
+SEEDS = {"demo": range(3), "kill": range(1), "rehearsal": range(3), "same": range(5)}
 
 Autotune = Callable[..., "subprocess.CompletedProcess[str]"]
 

@@ -19,6 +19,9 @@ MEASURE = "tests/trials/load/test_measure.py"
 METRICS = "tests/trials/load/test_metrics.py"
 GATE = "tests/evals/test_gate.py"
 JUDGE = "tests/evals/test_judge.py"
+ASKED = "tests/trials/test_asked.py"
+DOCTOR = "tests/autotune/test_doctor.py"
+SERVED = "tests/trials/launchers/test_served.py"
 ANOTHER_PROTOCOL = (
     "tests/evals/test_protocol.py::test_any_other_difference_is_another_protocol",
     f"{GATE}::test_answers_under_another_protocol_are_not_compared",
@@ -28,6 +31,10 @@ SAMPLERS = "tests/contracts/test_samplers.py"
 ENDINGS = "tests/faults/test_endings.py::test_an_engine_has_its_whole_grace_and_is_gone"
 KILLED_DRIVER = "tests/faults/test_deaths.py::test_a_driver_that_is_killed_takes_its_engine_along_and_the_study_goes_on"
 CAMPAIGN = "tests/faults/test_kill_campaign.py::test_a_driver_may_be_killed_at_any_moment"
+CHOSEN_TWICE = f"{DOCTOR}::test_gpus_that_are_chosen_twice_are_unfit"
+IGNORED = (
+    "tests/faults/test_ignored.py::test_a_flag_that_the_engine_ignores_is_told_of_in_the_trial_and_in_the_evidence"
+)
 CRASH = f"{RUN}::test_a_crash_under_load_is_told_by_its_exit_and_not_by_the_broken_stream"
 GPU_MEMORY = "later: the leased GPUs' memory is waited for, and a GPU that keeps it is quarantined"
 PACKING = "later: several engines on one node, with blocks of ports and compile caches of their own"
@@ -38,7 +45,12 @@ PROCESSES: Mapping[int, tuple[str, ...]] = {
     3: (GPU_MEMORY,),
     4: (ENDINGS,),
     5: (f"{RUN}::test_an_engine_whose_every_stream_stalls_is_stuck_at_once",),
-    6: (ENDINGS, "issue 6"),
+    6: (
+        ENDINGS,
+        "tests/trials/launchers/test_container.py::test_an_engine_has_an_init_above_it_that_reaps_and_its_whole_grace",
+        f"{SERVED}::test_however_its_owner_ends_a_container_drains_and_is_removed",
+        GPU_MEMORY,
+    ),
     7: (GPU_MEMORY,),
     8: (GPU_MEMORY,),
     9: (f"{SUPERVISOR}::test_a_daemon_that_the_engine_leaves_behind_is_killed",),
@@ -52,10 +64,14 @@ PORTS_AND_DEVICES: Mapping[int, tuple[str, ...]] = {
     14: (PACKING,),
     15: (PACKING,),
     16: (PACKING,),
-    17: (f"{SERVING}::test_an_engine_that_never_listens_is_stuck",),
-    18: ("issue 6",),
-    19: ("issue 6", "later: Ray on a cluster of GPUs"),
-    20: ("issue 6",),
+    17: (
+        f"{SERVING}::test_an_engine_that_never_listens_is_stuck",
+        f"{SERVING}::test_an_engine_that_says_nothing_more_is_stuck_long_before_its_deadline",
+        f"{SERVING}::test_an_engine_that_is_building_something_may_be_silent_until_its_deadline",
+    ),
+    18: (CHOSEN_TWICE,),
+    19: (CHOSEN_TWICE, "later: Ray on a cluster of GPUs"),
+    20: (CHOSEN_TWICE, f"{DOCTOR}::test_a_space_that_chooses_gpus_after_the_environment_did_is_unfit"),
     21: ("later: which GPUs an engine gets is a lease, checked from inside",),
 }
 
@@ -113,7 +129,10 @@ BENCHMARKS: Mapping[int, tuple[str, ...]] = {
         f"{LOAD}::test_a_burst_of_429_voids_a_run_which_is_measured_once_more",
     ),
     40: ("not applicable: a wish for sweeps over lengths and concurrency, not a fault",),
-    41: ("tests/autotune/test_confirm.py::test_a_win_is_the_only_result_that_moves_the_recipe", "issue 7"),
+    41: (
+        "tests/autotune/test_confirm.py::test_a_win_is_the_only_result_that_moves_the_recipe",
+        "tests/autotune/evidence/test_document.py::test_without_a_win_the_recipe_is_the_baseline",
+    ),
 }
 
 SEARCH: Mapping[int, tuple[str, ...]] = {
@@ -144,10 +163,18 @@ SEARCH: Mapping[int, tuple[str, ...]] = {
 
 MEMORY: Mapping[int, tuple[str, ...]] = {
     56: (CRASH, "later: what a GPU engine that runs out of memory under load says; provoked twice, not seen"),
-    57: ("issue 6",),
+    57: (
+        "tests/trials/test_vllm.py::test_a_captured_failure_has_its_kind_and_the_engines_own_words",
+        "tests/search_spaces/test_memory.py::test_what_ran_out_of_memory_is_refused_by_what_it_was_short_of",
+        f"{SAMPLERS}::test_a_value_that_always_crashes_is_proposed_less_often_than_when_told_as_fail",
+        f"{ASKED}::test_a_variable_that_an_engine_says_it_does_not_know_is_named_once",
+    ),
     58: (CRASH, f"{RUN}::test_a_context_that_cuts_the_longest_answer_is_noticed_before_any_load"),
     59: (CRASH,),
-    60: ("issue 6",),
+    60: (
+        "tests/autotune/test_diff.py::test_a_missing_log_level_and_a_gigabyte_per_rank_are_found",
+        "tests/search_spaces/test_shipped.py::test_the_ranks_share_the_cache_in_host_memory",
+    ),
 }
 
 ACCURACY: Mapping[int, tuple[str, ...]] = {
@@ -167,15 +194,25 @@ ACCURACY: Mapping[int, tuple[str, ...]] = {
         f"{LOAD}::test_answers_that_are_cut_before_the_gate_make_its_verdict_invalid",
     ),
     70: ("tests/faults/test_budgets.py::test_a_budget_beyond_the_context_ends_in_seconds_with_the_engines_words",),
-    71: (f"{GATE}::test_gsm8k_at_090_needs_1188_of_1319", "issue 6"),
+    71: (
+        f"{GATE}::test_gsm8k_at_090_needs_1188_of_1319",
+        "tests/search_spaces/test_gate.py::test_a_threshold_left_out_is_the_models_or_the_default",
+    ),
 }
 
 CONFIGURATION: Mapping[int, tuple[str, ...]] = {
-    72: ("issue 6",),
-    73: ("issue 6",),
-    74: ("issue 6",),
+    72: (f"{ASKED}::test_a_variable_that_an_engine_does_not_read_any_more_is_seen_by_what_runs",),
+    73: (f"{ASKED}::test_a_variable_that_an_engine_says_it_does_not_know_is_named_once", IGNORED),
+    74: (
+        f"{ASKED}::test_an_option_that_the_default_engine_does_not_follow_is_named",
+        "later: a variable of a kernel library, as aiter's, of which no log speaks",
+    ),
     75: (f"{RUN}::test_concurrencies_that_are_served_differently_have_a_launch_each",),
-    76: ("issue 6",),
+    76: (
+        f"{SERVED}::test_what_would_run_is_the_image_with_its_id_and_its_digest",
+        f"{SERVED}::test_an_image_that_is_not_here_is_the_worlds_fault",
+        f"{DOCTOR}::test_an_image_that_is_gone_is_found_before_a_study_begins",
+    ),
 }
 
 ENVIRONMENT: Mapping[int, tuple[str, ...]] = {

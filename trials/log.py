@@ -1,12 +1,14 @@
-"""An engine's log while it grows: which of its new lines say that it is still building something."""
+"""An engine's log while it grows: whether it still does, and which new lines say that something is being built."""
 
 import re
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from trials.engines.adapter import Building
 
 LINE_CHARS = 300
+TAIL_BYTES = 4096
 
 
 class BuildWatch:
@@ -34,3 +36,27 @@ class BuildWatch:
             new = log.read()
         self._read_bytes += len(new)
         return new
+
+
+class Silence:
+    """Tells how long a log has said nothing new; after a line that means building an engine may be silent."""
+
+    def __init__(self, log: Path, signs: Sequence[Building]) -> None:
+        """Begin to listen."""
+        self._log = log
+        self._signs = [re.compile(sign.regex) for sign in signs]
+        self._heard_bytes, self._heard_s = 0, time.monotonic()
+
+    def lasts_s(self) -> float:
+        """Return the seconds since the log was last seen to have grown; 0 while something is being built."""
+        size = self._log.stat().st_size
+        if size != self._heard_bytes or self._building(size):
+            self._heard_bytes, self._heard_s = size, time.monotonic()
+        return time.monotonic() - self._heard_s
+
+    def _building(self, size: int) -> bool:
+        with self._log.open("rb") as log:
+            log.seek(max(0, size - TAIL_BYTES))
+            lines = log.read().replace(b"\r", b"\n").split(b"\n")
+        last = next((line for line in reversed(lines) if line.strip()), b"").decode(errors="replace")
+        return any(sign.search(last) for sign in self._signs)

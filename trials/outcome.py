@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter
 
 from evals import Verdict
+from trials.engines.asked import Mismatch
 from trials.files import write_whole
 from trials.load.metrics import PointMetrics
 
@@ -34,12 +35,19 @@ class Measured:
         points: One for each concurrency of the ladder, in its order.
         judged: One for each gate of each launch; none only where no gate was asked: later launches of a confirmation.
         seconds: Wall time of each phase of the trial.
+        mismatches: Settings that the engine says it runs otherwise than asked: what was measured is without them.
     """
 
     points: tuple[PointMetrics, ...]
     judged: tuple[Judgement, ...]
     seconds: dict[str, float]
+    mismatches: tuple[Mismatch, ...] = ()
     kind: Literal["measured"] = "measured"
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """The options and variables that were asked for in vain."""
+        return tuple(each.setting for each in self.mismatches)
 
     @property
     def worst(self) -> Judgement | None:

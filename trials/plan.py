@@ -80,6 +80,7 @@ class Plan:
             data_root=self.data_root,
             folder=folder,
             ready_s=self.deadlines.ready_s,
+            silent_s=self.deadlines.silence(),
             stop_s=self.deadlines.stop_s,
             request_s=self.deadlines.request_s,
             launcher=target.launcher,

@@ -14,6 +14,7 @@ from trials import outcome as outcomes
 from trials.data import DataMissing
 from trials.emulation import spent_s
 from trials.engines import EngineNotFound, Failure, engine
+from trials.engines.asked import Mismatch, mismatches
 from trials.files import write_whole
 from trials.gates import Bench, benches, exams, sniffed
 from trials.load.client import Prompt, RequestFailed, complete
@@ -74,10 +75,11 @@ def _measure(plan: Plan, watch: Watch, raw: RawData) -> Measured:
     watch.lap("prepare")
     points: list[PointMetrics] = []
     judged: list[Judgement] = []
+    ignored: dict[Mismatch, None] = {}
     for way in plan.launches():
         with serving(way.launch) as endpoint, _watching(way.serve) as gpus:
             watch.lap("start")
-            _note_what_runs(endpoint)
+            ignored |= dict.fromkeys(_note_what_runs(endpoint))
             gates = benches(plan, loaded, endpoint, raw) if way.judged else ()
             _preflight(endpoint, plan, gates)
             begun = tuple(sniffed(gates))
@@ -87,13 +89,16 @@ def _measure(plan: Plan, watch: Watch, raw: RawData) -> Measured:
             judged += [gate.judge(answers) for gate, answers in zip(gates, begun, strict=True)]
             watch.lap("judge")
         watch.lap("stop")
-    return Measured(points=tuple(points), judged=tuple(judged), seconds=watch.seconds)
+    return Measured(points=tuple(points), judged=tuple(judged), seconds=watch.seconds, mismatches=tuple(ignored))
 
 
-def _note_what_runs(endpoint: Endpoint) -> None:
-    """Keep what the engine says that it runs beside its log: a flag may have been ignored."""
-    if said := endpoint.effective():
-        write_whole(endpoint.launch.folder / "effective.json", json.dumps(dict(said), indent=2) + "\n")
+def _note_what_runs(endpoint: Endpoint) -> tuple[Mismatch, ...]:
+    """Keep what the engine says that it runs beside its log, and return what it was asked and does not do."""
+    launch, said = endpoint.launch, endpoint.said()
+    adapter = engine(launch.engine)
+    if effective := adapter.effective(said):
+        write_whole(launch.folder / "effective.json", json.dumps(dict(effective), indent=2) + "\n")
+    return mismatches(adapter, launch.args, launch.env, said)
 
 
 def _preflight(endpoint: Endpoint, plan: Plan, gates: Sequence[Bench]) -> None:

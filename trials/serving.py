@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import select
 import shlex
 import socket
@@ -18,7 +19,8 @@ from trials.engines import Failure, engine
 from trials.files import write_whole
 from trials.launchers import CLIENTS, LAUNCHERS, Job
 from trials.launchers.orphans import sweep
-from trials.load.client import RequestFailed, complete, reported_models
+from trials.load.client import RequestFailed, complete, reported_models, text
+from trials.log import Silence
 from trials.ports import HOST, lease, listeners
 from trials.supervisor import Ended, Spec, Started
 
@@ -55,6 +57,7 @@ class Launch:
         ready_s: Seconds from the start until it must have answered a completion.
         stop_s: Seconds between SIGTERM and SIGKILL.
         request_s: Seconds that one request may take.
+        silent_s: Seconds that it may say nothing new while it starts, unless it is building something.
         launcher: A key of `trials.launchers.LAUNCHERS`.
         image: What the launcher runs it in; None for a bare process.
     """
@@ -69,6 +72,7 @@ class Launch:
     ready_s: float
     stop_s: float
     request_s: float
+    silent_s: float = math.inf
     launcher: str = "process"
     image: str | None = None
 
@@ -110,10 +114,13 @@ class Endpoint:
     spec: Spec = field(repr=False)
     _supervisor: socket.socket = field(repr=False, compare=False)
 
-    def effective(self) -> Mapping[str, str] | None:
-        """Return what the engine has said so far that it runs, by name; None where it says nothing."""
+    def said(self) -> str:
+        """Return all that the engine has said so far of itself: its log, and its page of metrics where it has one."""
         log = (self.launch.folder / supervisor.LOG).read_text(encoding="utf-8", errors="replace")
-        return engine(self.launch.engine).effective(log)
+        try:
+            return f"{log}\n{text(f'{self.url}/metrics', timeout_s=self.launch.request_s)}"
+        except RequestFailed:
+            return log
 
     def failed(self, *, within_s: float = 0.0) -> Failure | None:
         """Return why the engine ended, as soon as it has; None if it still runs after `within_s` seconds."""
@@ -214,6 +221,7 @@ def _wait_until_ready(endpoint: Endpoint) -> None:
     """Return once the engine has proved itself; a crash is noticed at once, not at the deadline."""
     launch = endpoint.launch
     deadline = time.monotonic() + launch.ready_s
+    silence = Silence(launch.folder / supervisor.LOG, engine(launch.engine).building)
     while shortfall := _shortfall(endpoint, timeout_s=min(launch.request_s, max(1.0, deadline - time.monotonic()))):
         if failure := endpoint.failed(within_s=POLL_S):
             raise EngineFailed(failure)
@@ -221,6 +229,8 @@ def _wait_until_ready(endpoint: Endpoint) -> None:
             raise EngineFailed(shortfall)
         if time.monotonic() > deadline:
             raise EngineFailed(Failure("stuck", f"not ready after {launch.ready_s:g} s: {shortfall.reason}"))
+        if silence.lasts_s() > launch.silent_s:
+            raise EngineFailed(Failure("stuck", f"no word for {launch.silent_s:g} s of its start: {shortfall.reason}"))
 
 
 def _shortfall(endpoint: Endpoint, *, timeout_s: float) -> Failure | None:

@@ -189,10 +189,11 @@ def _standing(standings: Standings) -> str:
 
 def _outcome(outcome: Outcome, score: float | None, base: float | None) -> str:
     match outcome:
-        case Measured(verdict=verdict):
+        case Measured(verdict=verdict, ignored=ignored):
             change = "" if base is None or score is None else f" ({tables.percent(score / base - 1)})"
             gate = f", gate {tables.gate_line(verdict)}" if verdict else ""
-            return f"{score:.1f} tok/s/GPU{change}{gate}"
+            vain = f", not in effect: {', '.join(ignored)}" if ignored else ""
+            return f"{score:.1f} tok/s/GPU{change}{gate}{vain}"
         case Infeasible(failure=failure, reason=reason):
             return f"infeasible ({failure}): {reason}"
         case Lost(reason=reason):

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -12,18 +12,21 @@ from autotune.compare import LaunchValues
 from autotune.comparisons import ComparisonFolder, Launched, Settings, Sides
 from autotune.evidence import verdicts
 from autotune.evidence.cells import Cell, Row, markdown
+from autotune.evidence.raw import ANSWERS, OUTCOME, REQUESTS, sources
 from autotune.evidence.tables import interval, percent
 from autotune.evidence.templates import render
+from autotune.redaction import scrubbed
 from autotune.rehearsal import MARK
 from trials.files import write_whole
 from trials.outcome import Infeasible, Lost, Measured
+from trials.supervisor import LOG
 
-RAW = ("requests.parquet", "engine.log", "command.sh", "outcome.json")
+RAW = (REQUESTS, "runs.jsonl", ANSWERS, LOG, "command.sh", OUTCOME)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """All that a comparison's folder holds."""
+    """All that a comparison's folder holds; every text in it is redacted."""
 
     settings: Settings
     sides: Sides
@@ -37,6 +40,15 @@ class Compared:
         return f"{MARK} " if self.settings.emulation else ""
 
     @property
+    def missing(self) -> tuple[str, ...]:
+        """The raw files that were there when the numbers came to be, relative to the documents."""
+        return tuple(path for one in self.launches for path in self.gone(one))
+
+    def gone(self, one: Launched) -> tuple[str, ...]:
+        """Return those of one launch; each has ended but the last."""
+        return sources(one.folder.parent, one, ended=one is not self.launches[-1]).missing
+
+    @property
     def lines(self) -> list[str]:
         """The verdict and what belongs beside it."""
         comparison = self.stands.comparison
@@ -46,13 +58,14 @@ class Compared:
 
 def gather(folder: ComparisonFolder) -> Compared:
     """Read a comparison's folder."""
-    settings, sides, launches = folder.settings(), folder.sides(), folder.launches()
+    settings, sides = folder.settings(), folder.sides()
+    launches = [replace(one, outcome=scrubbed(one.outcome)) for one in folder.launches()]
     return Compared(
-        settings=settings,
+        settings=scrubbed(settings),
         sides=sides,
         launches=tuple(launches),
         stands=progress(launches, settings.rules, sides.space.objective),
-        provenance=json.loads(folder.provenance.read_text(encoding="utf-8")),
+        provenance=scrubbed(json.loads(folder.provenance.read_text(encoding="utf-8"))),
     )
 
 
@@ -76,7 +89,13 @@ def to_json(found: Compared) -> str:
         "failed": found.stands.failed,
         "comparison": found.stands.comparison,
         "launches": [
-            {"number": one.number, "arm": one.arm, "folder": one.folder.name, "values": _values(found, one)}
+            {
+                "number": one.number,
+                "arm": one.arm,
+                "folder": one.folder.name,
+                "values": _values(found, one),
+                "missing": found.gone(one),
+            }
             for one in found.launches
         ],
         "settings": found.settings,
@@ -90,9 +109,10 @@ def _values(found: Compared, one: Launched) -> LaunchValues | None:
 
 
 def _levels(found: Compared) -> Iterator[Row]:
-    """Yield the rows of A beside B: a concurrency each, and the ladder."""
+    """Yield the rows of A beside B: a concurrency each, and the ladder; what is missing is behind each of them."""
     if (comparison := found.stands.comparison) is None:
         return
+    raw = {"raw data": Cell(f"missing: {', '.join(found.missing)}")} if found.missing else {}
     for concurrency, ratio in comparison.levels.items():
         verdict = comparison.verdicts[concurrency]
         yield {
@@ -102,6 +122,7 @@ def _levels(found: Compared) -> Iterator[Row]:
             "change": Cell(percent(ratio.change)),
             "99 % interval": Cell(interval(ratio)),
             "verdict": Cell(verdicts.level(verdict)),
+            **raw,
         }
     overall = comparison.overall
     yield {
@@ -111,6 +132,7 @@ def _levels(found: Compared) -> Iterator[Row]:
         "change": Cell(percent(overall.change)),
         "99 % interval": Cell(interval(overall)),
         "verdict": Cell(comparison.result),
+        **raw,
     }
 
 
@@ -127,7 +149,7 @@ def _launches(found: Compared) -> Iterator[Row]:
             "objective": Cell(f"{values.objective:.1f}", source) if values else Cell(""),
             "gate": Cell(_gate(one)),
             "outcome": Cell(_outcome(one), source if one.outcome else ""),
-            **{name: _file(one, name) for name in RAW},
+            **{name: _file(one, name, found.gone(one)) for name in RAW},
         }
 
 
@@ -141,8 +163,8 @@ def _gate(one: Launched) -> str:
 
 def _outcome(one: Launched) -> str:
     match one.outcome:
-        case Measured():
-            return "measured"
+        case Measured(ignored=ignored):
+            return f"measured, not in effect: {', '.join(ignored)}" if ignored else "measured"
         case Infeasible(failure=failure, reason=reason):
             return f"infeasible ({failure}): {reason}"
         case Lost(reason=reason):
@@ -151,7 +173,9 @@ def _outcome(one: Launched) -> str:
             return "running"
 
 
-def _file(one: Launched, name: str) -> Cell:
+def _file(one: Launched, name: str, gone: tuple[str, ...]) -> Cell:
     """Return a link to a raw file; a file that is gone is said to be."""
-    there = (one.folder / name).exists()
-    return Cell("file", f"{one.folder.name}/{name}") if there else Cell("missing" if one.outcome else "")
+    path = f"{one.folder.name}/{name}"
+    if (one.folder / name).exists():
+        return Cell("file", path)
+    return Cell("missing" if path in gone else "")

@@ -11,12 +11,12 @@ from autotune.evidence.raw import EFFECTIVE, Sources, sources
 from autotune.evidence.words import ENGLISH, Said, said
 from autotune.folder import LaunchRecord, Settings, StudyFolder, TrialRecord
 from autotune.proof import Proof, prove
-from autotune.redaction import scrubbed
+from autotune.redaction import hidden, scrubbed
 from autotune.rehearsal import MARK, mark
 from autotune.rounds import name, of
 from search_spaces import SearchSpace, load
 from trials.machine import Machine, noted
-from trials.outcome import Infeasible, Judgement, Lost, Measured
+from trials.outcome import Infeasible, Judgement, Lost, Measured, Outcome
 
 
 class NoBaseline(ValueError):
@@ -125,8 +125,8 @@ def gather(folder: StudyFolder) -> Evidence:
         NoBaseline: If its baseline was not measured, or not yet.
     """
     space, finished = load(folder.space), folder.finished()
-    trials = [replace(one, outcome=scrubbed(one.outcome)) for one in folder.trials()]
-    launches = [replace(one, outcome=scrubbed(one.outcome)) for one in folder.launches()]
+    trials = [replace(one, outcome=_shown(one.outcome)) for one in folder.trials()]
+    launches = [replace(one, outcome=_shown(one.outcome)) for one in folder.launches()]
     records: list[TrialRecord | LaunchRecord] = [*trials, *launches]
     return Evidence(
         root=folder.root,
@@ -141,6 +141,16 @@ def gather(folder: StudyFolder) -> Evidence:
         raw={one.folder: sources(folder.root, one, ended=finished is not None) for one in records},
         machines={one.folder: machine for one in records if (machine := noted(one.folder))},
         effective={one.folder: told for one in records if (told := _effective(one.folder))},
+    )
+
+
+def _shown(outcome: Outcome | None) -> Outcome | None:
+    """Return an outcome as it may be shown: redacted, and of settings too what their names say is secret."""
+    clean = scrubbed(outcome)
+    if not isinstance(clean, Measured):
+        return clean
+    return replace(
+        clean, mismatches=tuple(replace(each, asked=hidden(each.setting, each.asked)) for each in clean.mismatches)
     )
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from autotune.diff import Difference, Point, differences, grouped
 from autotune.evidence.evidence import Evidence, judged
-from autotune.evidence.raw import EFFECTIVE, Link, Sources
+from autotune.evidence.raw import EFFECTIVE, OUTCOME, Link, Sources
 from autotune.evidence.sides import drifting
 from autotune.evidence.tables import RAW, Row, load
 from autotune.evidence.words import Said, said
@@ -14,6 +14,7 @@ from autotune.redaction import hidden
 from autotune.rounds import BASELINE, CANDIDATE, DEFAULTS, of
 from autotune.sides import served
 from search_spaces import Recipe, resolve
+from trials.engines.asked import Mismatch
 from trials.machine import FILE as MACHINE
 from trials.machine import Machine
 from trials.outcome import Lost, Measured
@@ -106,6 +107,34 @@ def _heard(
         for name, value in found.effective.get(record.folder, {}).items():
             told.setdefault(name, {}).setdefault(value, []).append(_link(found.root, record.folder / EFFECTIVE))
     return told
+
+
+def ignored(found: Evidence) -> list[Row]:
+    """Return each setting that engines say they run otherwise than asked, with the trials and launches that did."""
+    where: dict[Mismatch, list[Link]] = {}
+    for record in found.records:
+        for each in _mismatches(record):
+            where.setdefault(each, []).append(_link(found.root, record.folder / OUTCOME))
+    return [
+        {"setting": each.setting, "asked": each.asked, "runs": each.effective, RAW: Sources(tuple(links))}
+        for each, links in where.items()
+    ]
+
+
+def in_vain(found: Evidence) -> Said | None:
+    """Return what the trial that decided, else the baseline's, asked for and did not get; None: all took effect."""
+    trial = found.standing.candidate if found.standing else found.baseline
+    launched = [one for one in found.launches if one.candidate == trial.number and one.arm == CANDIDATE]
+    records: tuple[TrialRecord | LaunchRecord, ...] = (trial, *launched)
+    settings = dict.fromkeys(each for one in records for each in _mismatches(one))
+    if not settings:
+        return None
+    shown = ", ".join(f"{each.setting} {each.asked} ({each.effective})" for each in settings)
+    return said("in vain", number=trial.number, settings=shown)
+
+
+def _mismatches(record: TrialRecord | LaunchRecord) -> tuple[Mismatch, ...]:
+    return record.outcome.mismatches if isinstance(record.outcome, Measured) else ()
 
 
 def _link(root: Path, path: Path) -> Link:

@@ -63,6 +63,8 @@ def _opening(found: Evidence) -> Iterator[Said]:
         yield emulated
     if found.missing:
         yield said("missing", count=len(found.missing), first=found.missing[0])
+    if vain := facts.in_vain(found):
+        yield vain
     last = found.standing
     if last and last.comparison:
         yield from _compared(last, last.comparison, finished=found.finished is not None)
@@ -194,6 +196,9 @@ def _provenance(found: Evidence) -> Iterator[Section]:
     if told := facts.effective(found):
         heading = said("heading effective")
         yield Section(heading=heading, before=(said("effective"),), table=tables.frame(told))
+    if ignored := facts.ignored(found):
+        heading = said("heading ignored")
+        yield Section(heading=heading, before=(said("ignored"),), table=tables.frame(ignored))
     facts_table = tables.frame(facts.provenance(found))
     yield Section(heading=said("heading provenance"), table=facts_table, after=(said("facts"),))
     yield Section(heading=said("heading not measured"), items=facts.not_measured(found))

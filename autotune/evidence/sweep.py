@@ -40,6 +40,11 @@ class Swept:
         return self.parts[0].mark
 
     @property
+    def missing(self) -> dict[str, tuple[str, ...]]:
+        """The raw files of each context's comparison, by its name, that were there when its numbers came to be."""
+        return {part.settings.name: part.missing for part in self.parts}
+
+    @property
     def crossover(self) -> Crossover | None:
         """Where B begins to lose."""
         return crossover(self.found)
@@ -90,13 +95,14 @@ def _interval(each: Found) -> str:
 def write_sweep(found: Swept) -> None:
     """Write the table and the plot."""
     write_whole(found.root / f"{PLOT}.svg", svg(_plot(found)))
-    rows = [_row(each) for each in sorted(found.found, key=lambda each: each.cell.tokens)]
+    rows = [_row(found, each) for each in sorted(found.found, key=lambda each: each.cell.tokens)]
     write_whole(found.root / "sweep.md", render("sweep.md.j2", escape=False, found=found, table=markdown(rows)))
 
 
-def _row(each: Found) -> Row:
+def _row(found: Swept, each: Found) -> Row:
     cell = each.cell
-    source = f"context-{cell.context}/evidence.md"
+    part = f"context-{cell.context}"
+    source, gone = f"{part}/evidence.md", found.missing.get(part, ())
     return {
         "batch": Linked(str(cell.batch)),
         "context": Linked(f"{cell.context:,}"),
@@ -106,6 +112,7 @@ def _row(each: Found) -> Row:
         "change": Linked(percent(each.ratio.change), source),
         "interval": Linked(_interval(each)),
         "verdict": Linked(verdicts.level(each.verdict)),
+        "raw data": Linked(f"missing: {', '.join(gone)}" if gone else "launches", source),
     }
 
 

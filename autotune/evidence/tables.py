@@ -164,6 +164,8 @@ def _words(measured: Measured, *, passed: bool) -> Iterator[str]:
         yield "gate not passed"
     if points := [f"{p.concurrency} ({drifted(p)})" for p in measured.points if not p.steady]:
         yield f"unsteady at {', '.join(points)}"
+    if measured.ignored:
+        yield f"not in effect: {', '.join(measured.ignored)}"
 
 
 def drifted(point: PointMetrics) -> str:

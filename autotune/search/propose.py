@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
+from autotune.inert import identity
 from autotune.search.flat import nearest
 from autotune.search.search import Proposal, Search
 from search_spaces import Config, Recipe, RuleBroken, SearchSpace, hardware_of, resolve, shortage
@@ -11,7 +12,12 @@ REPEATS = 50  # proposals in a row that bring nothing new before the nearest unm
 
 
 def propose(
-    search: Search, space: SearchSpace, seen: Mapping[str, Outcome], running: Collection[str]
+    search: Search,
+    space: SearchSpace,
+    seen: Mapping[str, Outcome],
+    running: Collection[str],
+    *,
+    inert: Collection[str] = (),
 ) -> tuple[Proposal, Recipe] | None:
     """
     Return a proposal with a recipe that was not run yet, or None when the space is exhausted.
@@ -20,38 +26,31 @@ def propose(
     nothing.
 
     Args:
-        seen: Outcomes by fingerprint.
-        running: Fingerprints of trials that have not ended.
+        seen: Outcomes by identity.
+        running: Identities of trials that have not ended.
+        inert: Variables that make no difference: an identity is the fingerprint without them.
     """
     for _ in range(REPEATS):
         proposal = search.ask()
-        if recipe := _fresh(search, space, proposal, seen, running):
+        recipe = _startable(space, proposal.config)
+        if isinstance(recipe, Infeasible):
+            search.tell(proposal, recipe)
+        elif (own := identity(recipe, inert)) in seen:
+            search.tell(proposal, seen[own])
+        elif own in running:
+            search.forget(proposal)
+        else:
             return proposal, recipe
-    return _unmeasured(search, space, {*seen, *running})
+    return _unmeasured(search, space, {*seen, *running}, inert)
 
 
-def _fresh(
-    search: Search, space: SearchSpace, proposal: Proposal, seen: Mapping[str, Outcome], running: Collection[str]
-) -> Recipe | None:
-    """Return the recipe of a proposal if it is worth running; else tell the proposal what is known of it."""
-    recipe = _startable(space, proposal.config)
-    if isinstance(recipe, Infeasible):
-        search.tell(proposal, recipe)
-        return None
-    if recipe.fingerprint in seen:
-        search.tell(proposal, seen[recipe.fingerprint])
-    elif recipe.fingerprint in running:
-        search.forget(proposal)
-    else:
-        return recipe
-    return None
-
-
-def _unmeasured(search: Search, space: SearchSpace, done: Collection[str]) -> tuple[Proposal, Recipe] | None:
+def _unmeasured(
+    search: Search, space: SearchSpace, done: Collection[str], inert: Collection[str]
+) -> tuple[Proposal, Recipe] | None:
     """Return the config nearest to the baseline that was not run yet."""
     for config in nearest(space, space.baseline):
         recipe = _startable(space, config)
-        if isinstance(recipe, Recipe) and recipe.fingerprint not in done:
+        if isinstance(recipe, Recipe) and identity(recipe, inert) not in done:
             search.enqueue(config)
             return search.ask(), recipe
     return None

@@ -84,3 +84,11 @@ def begun(root: Path, small: SearchSpace, rules: Rules) -> ComparisonFolder:
     folder = comparison_folder(root / "comparisons", "one")
     folder.begin(settings(root, rules), sides(small), {"host": "a host"})
     return folder
+
+
+def leave_raw_files(folder: ComparisonFolder) -> None:
+    """Leave beside each measured outcome the files that a launch leaves."""
+    for one in folder.launches():
+        if isinstance(one.outcome, Measured):
+            for name in ("command.sh", "engine.log", "requests.parquet", "runs.jsonl"):
+                (one.folder / name).write_bytes(b"")

@@ -1,9 +1,12 @@
-"""The search among images, over verdicts that are told."""
+"""The search among images, over verdicts that are told and over launches that differ by chance."""
 
+from statistics import fmean
+
+import numpy as np
 import pytest
 
 from autotune.bisection import Narrowed, most_comparisons, narrowed
-from autotune.compare import Result
+from autotune.compare import LaunchValues, Result, compare, looks
 
 
 def searched(images: int, first_worse: int | None) -> tuple[Narrowed, list[int]]:
@@ -44,3 +47,32 @@ def test_what_can_not_be_told_ends_the_search(results: dict[int, Result], bad: i
     found = narrowed(5, results)
     assert (found.ask, found.bad, found.first_worse) == (None, bad, None)
     assert found.stuck == max(image for image, result in results.items() if result == "undecided")
+
+
+IMAGES, SLOWER, LAUNCH_SD, MOST = 5, 0.06, 0.007, 6
+
+
+def launched(first_worse: int, draw: np.random.Generator) -> tuple[Narrowed, int]:
+    """Search among images whose launches differ by chance too; return what was found and the launches it took."""
+    results: dict[int, Result] = {}
+    made = 0
+    while (ask := narrowed(IMAGES, results).ask) is not None:
+        rate = 1 - SLOWER if ask >= first_worse else 1.0
+        a, b = (mean * np.exp(draw.normal(0.0, LAUNCH_SD, max(looks(MOST)))) for mean in (100.0, 100.0 * rate))
+        arms = [[LaunchValues(value, {1: value}) for value in arm] for arm in (a.tolist(), b.tolist())]
+        asked = (compare(arms[0][:each], arms[1][:each]) for each in looks(MOST))
+        last = next((found for found in asked if found.result != "undecided"), compare(*arms))
+        results[ask] = last.result
+        made += sum(last.launches)
+    return narrowed(IMAGES, results), made
+
+
+@pytest.mark.parametrize("first_worse", range(1, IMAGES))
+def test_it_takes_fewer_launches_than_a_binary_search_that_repeats_each_image(first_worse: int) -> None:
+    draw = np.random.default_rng(first_worse)
+    searches = [launched(first_worse, draw) for _ in range(60)]
+    found = [narrow.first_worse for narrow, _ in searches]
+    measured = len({0, *searched(IMAGES, first_worse)[1]})
+    assert found.count(first_worse) >= 51
+    assert found.count(first_worse) + found.count(None) >= 58
+    assert fmean(made for _, made in searches) <= measured * MOST

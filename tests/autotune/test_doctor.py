@@ -4,7 +4,7 @@ import json
 import resource
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
@@ -20,6 +20,7 @@ from autotune.doctor import (
     Level,
     Site,
     Unfit,
+    chosen_once,
     examine,
     found_engine,
     found_files,
@@ -113,6 +114,17 @@ def test_an_engine_that_is_missing_is_unfit_and_says_how_to_get_it(
     assert found.mend.startswith("run `autotune fetch demo`")
 
 
+def test_an_image_that_is_gone_is_found_before_a_study_begins(
+    small: SearchSpace, site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = small.target.model_copy(update={"launcher": "docker", "image": "absent"})
+    with docked(tmp_path) as environment:
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        found = found_engine(small.model_copy(update={"target": target}), site)
+    assert (found.level, found.mend) == ("unfit", "docker pull absent")
+
+
 def test_a_file_that_is_there_is_weighed_and_one_that_is_missing_is_unfit(
     weighed: Weighed, site: Site, tmp_path: Path
 ) -> None:
@@ -174,6 +186,33 @@ def test_a_busy_machine_is_warned_of(load: float, level: Level) -> None:
 
 def test_an_engine_finds_a_port() -> None:
     assert free_ports().level == "ok"
+
+
+@pytest.mark.parametrize(
+    ("env", "level"),
+    [
+        ({}, "ok"),
+        ({"HIP_VISIBLE_DEVICES": "0,1", "ROCR_VISIBLE_DEVICES": None}, "ok"),
+        ({"HIP_VISIBLE_DEVICES": "0,1", "CUDA_VISIBLE_DEVICES": "0,1"}, "ok"),
+        ({"HIP_VISIBLE_DEVICES": "0", "ROCR_VISIBLE_DEVICES": "0"}, "unfit"),
+        ({"CUDA_VISIBLE_DEVICES": "0,1", "ROCR_VISIBLE_DEVICES": "1"}, "unfit"),
+        ({"HIP_VISIBLE_DEVICES": "0", "CUDA_VISIBLE_DEVICES": "1"}, "unfit"),
+    ],
+)
+def test_gpus_that_are_chosen_twice_are_unfit(env: Mapping[str, str | None], level: Level) -> None:
+    assert chosen_once(env).level == level
+
+
+def test_a_space_that_chooses_gpus_after_the_environment_did_is_unfit(
+    small: SearchSpace, site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ROCR_VISIBLE_DEVICES", "1")
+    serve = small.serve.model_copy(update={"env": {"HIP_VISIBLE_DEVICES": "1"}})
+    (found,) = (one for one in examine(small.model_copy(update={"serve": serve}), site) if one.check == "devices")
+    assert found.words == (
+        "the GPUs to use are chosen twice (ROCR_VISIBLE_DEVICES=1, HIP_VISIBLE_DEVICES=1): set one of "
+        "ROCR_VISIBLE_DEVICES, HIP_VISIBLE_DEVICES, CUDA_VISIBLE_DEVICES"
+    )
 
 
 def test_an_engine_without_a_driver_is_reported_with_its_folder(tmp_path: Path, small: SearchSpace) -> None:
@@ -240,7 +279,7 @@ def test_the_first_unfit_finding_is_refused_in_its_own_words_and_warnings_are_re
 
 def test_without_a_space_only_the_machine_is_examined(site: Site) -> None:
     checks = {finding.check for finding in examine(None, site)}
-    assert checks == {"versions", "folder", "disk", "ports", "leftovers", "load"}
+    assert checks == {"versions", "devices", "folder", "disk", "ports", "leftovers", "load"}
 
 
 def test_a_missing_engine_and_file_are_said_by_the_doctor_and_refused_by_a_study_in_the_same_words(

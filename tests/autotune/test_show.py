@@ -102,7 +102,7 @@ def test_for_a_program_each_event_is_a_json_object_on_one_line_and_there_is_noth
     tried = {"changes": {"cache": "q8_0", "unified": True}, **best}
     seconds: dict[str, float] = {"start": 1.0, "load": 8.0, "judge": 20.0}
     none = {"baseline": None, "best": None, "trials_left": 4, "left_s": None}
-    fine = {"outcome": "measured", "seconds": seconds, "gate": "pass"}
+    fine = {"outcome": "measured", "seconds": seconds, "gate": "pass", "not_in_effect": list[str]()}
     failed = {
         "outcome": "infeasible",
         "seconds": dict[str, float](),

@@ -15,6 +15,7 @@ from search_spaces import Reference, SearchSpace, load_recipe
 from tests.autotune.studies import FRAME, LOST, MEMORY, settings
 from tests.autotune.truths import KNOBS, World, budgeted
 from tests.support import measured
+from trials.engines.asked import UNKNOWN, Mismatch
 from trials.outcome import Infeasible, Lost, Outcome
 from trials.plan import Plan
 
@@ -77,6 +78,21 @@ def test_a_study_ends_when_its_budget_is_spent(begun: StudyFolder) -> None:
     assert SearchEnded("the budget is spent") in events
     assert isinstance(events[-1], StudyEnded)
     assert len(set(told.fingerprints)) == 5
+
+
+def test_a_variable_that_the_engine_does_not_know_makes_no_two_configs(
+    tmp_path: Path, loaded: Callable[[str], SearchSpace]
+) -> None:
+    """Six configs by the space; after the first trial that moves the variable they are the two of its other knob."""
+    knobs = "{kernel: {env: KERNEL, choice: [a, b, c]}, unified: {switch: --kv-unified}}"
+    space = loaded(f"baseline: {{kernel: a, unified: false}}\nknobs: {knobs}\n")
+    folder = study_folder(tmp_path / "studies", "one")
+    folder.begin(settings(tmp_path), space, {"host": "a host"})
+    ignored = replace(BASE, mismatches=(Mismatch("KERNEL", "a", UNKNOWN),))
+    told, events = searched(folder, [ignored, ignored, GOOD])
+    assert {plan.recipe.config["unified"] for plan in told.plans} == {False, True}
+    assert len(told.plans) == 2
+    assert SearchEnded("every config of the space was measured") in events
 
 
 def test_a_stuck_config_is_run_a_second_time_in_a_folder_of_its_own_and_that_counts(begun: StudyFolder) -> None:

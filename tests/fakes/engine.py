@@ -54,6 +54,7 @@ def flags() -> argparse.Namespace:
     parser.add_argument("--host", required=True)
     parser.add_argument("--port", required=True, type=int)
     parser.add_argument("--say", action="append", default=[], metavar="TEXT", help="print a line first")
+    parser.add_argument("--threads", metavar="N", help="ignored, as by an engine that lost the flag")
     parser.add_argument("--say-env", metavar="NAME", help="print a variable of the environment")
     parser.add_argument("--exit-at-start", type=int, metavar="CODE")
     parser.add_argument("--exit-on-completion", type=int, metavar="N", help="end by SIGKILL at the Nth completion")

@@ -129,6 +129,19 @@ def test_the_fingerprint_is_of_what_runs_not_of_its_names(vllm_like: SearchSpace
     assert len(recipe.fingerprint) == 64
 
 
+def test_without_a_variable_what_differs_in_it_alone_is_one_start(vllm_like: SearchSpace) -> None:
+    starts = {
+        "serve": Serve(env={"A": "1", "B": None}, args=("--x",)),
+        "overrides": {2: Serve(env={"A": "2", "B": None}, args=("--x",)), 4: Serve(env={"A": "2"}, args=("--y",))},
+        "judged": {4: Serve(env={"A": "3"}, args=("--y",))},
+    }
+    told = resolve(vllm_like, {}).model_copy(update=starts)
+    bare = told.without({"A"})
+    assert (bare.serve.env, bare.overrides, bare.judged) == ({"B": None}, {4: Serve(args=("--y",))}, {})
+    assert bare.fingerprint != told.fingerprint
+    assert told.without({"C"}) == told
+
+
 def test_the_fingerprint_of_a_recipe_does_not_change_between_versions(data: Data, loaded: Loaded) -> None:
     """A study finds its outcomes by it: changing how it is computed forgets every study."""
     known = "c5ff8624e72fb10e92f0d122e2783f573e5c27b3d6adebbbb30c9d89025cd5f7"

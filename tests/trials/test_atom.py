@@ -7,6 +7,7 @@ import pytest
 
 from trials.data import data_root
 from trials.engines import EngineNotFound, engine
+from trials.engines.asked import mismatches
 from trials.engines.atom import BUILDING, METRICS, PATTERNS, READINGS
 from trials.load.counters import Counters, parse
 
@@ -136,3 +137,10 @@ def test_every_line_has_a_source() -> None:
     assert all(pattern.source for pattern in PATTERNS)
     assert all(line.source for line in BUILDING)
     assert all(reading.source for reading in READINGS.values())
+
+
+def test_arguments_that_it_takes_otherwise_are_mismatches() -> None:
+    log = "INFO Engine kwargs: {'kv_cache_dtype': 'bf16', 'enforce_eager': False, 'enable_prefix_caching': True}\n"
+    args = ["--kv_cache_dtype", "fp8", "--enable_prefix_caching", "--enforce-eager", "--max-num-seqs", "64"]
+    found = {each.setting: (each.asked, each.effective) for each in mismatches(ATOM, args, {}, log)}
+    assert found == {"--kv-cache-dtype": ("fp8", "bf16"), "--enforce-eager": ("True", "False")}

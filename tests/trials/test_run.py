@@ -15,6 +15,7 @@ from search_spaces import Serve
 from tests.fakes import plans
 from tests.fakes.running import ENGINE
 from trials import outcome as outcomes
+from trials.engines.asked import Mismatch
 from trials.load import record
 from trials.outcome import Infeasible, Lost, Measured, Outcome
 from trials.plan import Plan
@@ -314,3 +315,10 @@ def test_of_several_launches_the_worst_verdict_counts(
     assert outcome.verdict.result == "fail"
     assert outcome.worst is not None
     assert False in outcome.worst.correct["strict-match"]
+
+
+def test_an_option_that_the_engine_ignores_is_noted_with_what_runs_instead(plan: Plans) -> None:
+    says = "0.00.399.269 I cmn init: llama threadpool init, n_threads = 2"
+    trial = plan("--threads", "4", "--say", says)
+    assert measured(trial).mismatches == (Mismatch("--threads", "4", "2"),)
+    assert json.loads((trial.folder / "effective.json").read_text(encoding="utf-8")) == {"n_threads": "2"}

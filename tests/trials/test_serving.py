@@ -1,6 +1,7 @@
 """An engine as a `with` block: proved before it is used, explained when it fails, gone afterwards."""
 
 import json
+import math
 import os
 import signal
 import socket
@@ -33,7 +34,13 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Launches:
     """Return a launch of the fake engine with these flags."""
     monkeypatch.setenv("AUTOTUNE_LLAMA_SERVER", str(FAKES / "engine.py"))
 
-    def launch(*args: str, ready_s: float = 60.0, stop_s: float = 10.0, request_s: float = 10.0) -> Launch:
+    def launch(
+        *args: str,
+        ready_s: float = 60.0,
+        stop_s: float = 10.0,
+        request_s: float = 10.0,
+        silent_s: float = math.inf,
+    ) -> Launch:
         return Launch(
             engine="llamacpp",
             model="m",
@@ -45,6 +52,7 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Launches:
             ready_s=ready_s,
             stop_s=stop_s,
             request_s=request_s,
+            silent_s=silent_s,
         )
 
     return launch
@@ -104,6 +112,18 @@ def test_an_engine_that_never_listens_is_stuck(fake: Launches) -> None:
     failure = failure_of(fake("--never-listen", ready_s=0.5))
     assert failure.kind == "stuck"
     assert failure.reason.startswith("not ready after 0.5 s: nothing listens at http://127.0.0.1:")
+
+
+def test_an_engine_that_says_nothing_more_is_stuck_long_before_its_deadline(fake: Launches) -> None:
+    failure = failure_of(fake("--never-listen", ready_s=100_000, silent_s=0.5))
+    assert failure.kind == "stuck"
+    assert failure.reason.startswith("no word for 0.5 s of its start: nothing listens at http://127.0.0.1:")
+
+
+def test_an_engine_that_is_building_something_may_be_silent_until_its_deadline(fake: Launches) -> None:
+    builds = "ggml_metal_library_compile_pipeline: compiling pipeline: base = 'kernel_mul_mv'"
+    failure = failure_of(fake("--never-listen", "--say", builds, ready_s=2, silent_s=0.5))
+    assert failure.reason.startswith("not ready after 2 s: ")
 
 
 def test_a_healthy_engine_that_answers_no_completion_is_stuck(fake: Launches) -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from trials.engines import engine
+from trials.engines.asked import mismatches
 from trials.engines.sglang import BUILDING, METRICS, PATTERNS, READINGS
 from trials.load.counters import Counters, parse
 
@@ -79,3 +80,12 @@ def test_every_line_has_a_source() -> None:
     assert all(pattern.source for pattern in PATTERNS)
     assert all(line.source for line in BUILDING)
     assert all(reading.source for reading in READINGS.values())
+
+
+def test_a_cache_of_another_type_than_was_asked_for_is_a_mismatch() -> None:
+    took = "server_args=ServerArgs(model_path='m', mem_fraction_static=0.88, chunked_prefill_size=2048, tp_size=8)\n"
+    args = ["--tp-size", "8", "--mem-fraction-static=0.880", "--chunked-prefill-size", "16384", "--kv-cache-dtype"]
+    for dtype, ignored in (("torch.float8_e4m3fn", ()), ("torch.bfloat16", ("--kv-cache-dtype",))):
+        said = f"{took}[2025-11-30 12:50:10] Using KV cache dtype: {dtype}\n"
+        found = mismatches(SGLANG, [*args, "fp8_e4m3"], {}, said)
+        assert tuple(each.setting for each in found) == ignored

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -69,7 +69,7 @@ class Building:
 @dataclass(frozen=True)
 class Reading:
     """
-    A log line that says what really runs.
+    A line of an engine's log, or of its metrics, that says what really runs.
 
     Attributes:
         regex: Its last match counts, and in it the group.
@@ -78,6 +78,29 @@ class Reading:
 
     regex: str
     source: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """
+    How to ask for what a reading tells.
+
+    Attributes:
+        options: By any of these names; `--option.key` is a key in the JSON object that an option takes.
+        variable: Asks for it too, in some version of the engine; empty where none does.
+        words: What means the same, by one way to say it: the engine's words, another name.
+        open: Values that leave it to the engine.
+    """
+
+    options: tuple[str, ...]
+    variable: str = ""
+    words: Mapping[str, str] = field(default_factory=dict)
+    open: tuple[str, ...] = ("auto",)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """All names by which it can be asked for."""
+        return (*self.options, self.variable) if self.variable else self.options
 
 
 class Engine(Protocol):
@@ -90,6 +113,14 @@ class Engine(Protocol):
     @property
     def readings(self) -> Mapping[str, Reading]:
         """Log lines that say what really runs, by what they tell."""
+
+    @property
+    def settings(self) -> Mapping[str, Setting]:
+        """How to ask for what the readings tell, by their names; a reading that can't be asked for has none."""
+
+    @property
+    def unknown_variable(self) -> Reading | None:
+        """The log line that names a variable which the engine does not know; None where it does not look."""
 
     @property
     def metrics(self) -> Mapping[str, tuple[str, ...]]:
@@ -124,8 +155,8 @@ class Engine(Protocol):
     def explain(self, log: str, returncode: int | None) -> Failure:
         """Say why an engine ended that wrote `log` and exited with `returncode` (below 0: a signal)."""
 
-    def effective(self, log: str) -> Mapping[str, str] | None:
-        """Return what an engine that wrote `log` says that it runs; None where it says nothing."""
+    def effective(self, said: str) -> Mapping[str, str] | None:
+        """Return what an engine runs that `said` so of itself, in its log and at `/metrics`; None: it says nothing."""
 
 
 def explain(patterns: Sequence[Pattern], log: str, returncode: int | None) -> Failure:
@@ -145,10 +176,10 @@ def how_it_ended(returncode: int | None) -> str:
     return f"killed by signal {-returncode}" if returncode < 0 else f"exited with code {returncode}"
 
 
-def last_readings(readings: Mapping[str, Reading], log: str) -> dict[str, str]:
-    """Return what each reading says last in `log`; one that is not there is left out."""
-    found = {name: re.findall(reading.regex, log) for name, reading in readings.items()}
-    return {name: said[-1] for name, said in found.items() if said}
+def last_readings(readings: Mapping[str, Reading], said: str) -> dict[str, str]:
+    """Return what each reading says last in what an engine `said`; one that is not there is left out."""
+    found = {name: re.findall(reading.regex, said) for name, reading in readings.items()}
+    return {name: matches[-1] for name, matches in found.items() if matches}
 
 
 def parallel_flags(dimensions: Mapping[LayoutName, int]) -> list[str]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from search_spaces.knob import LayoutName
-from trials.engines.adapter import Building, Failure, Pattern, Reading, explain, last_readings, parallel_flags
+from trials.engines.adapter import Building, Failure, Pattern, Reading, Setting, explain, last_readings, parallel_flags
 from trials.engines.libraries import KERNELS_BUILDING, OUT_OF_MEMORY, PORT_TAKEN
 from trials.engines.python_module import PythonModule, with_weights
 
@@ -76,12 +76,21 @@ READINGS: Mapping[str, Reading] = {
     "load_s": Reading(r"Model load done: .*\(weights loaded in ([\d.]+)s\)", RUNNER),
 }
 
+SETTINGS: Mapping[str, Setting] = {
+    name: Setting(options=(f"--{name.replace('_', '-')}",))
+    for name in READINGS
+    if name not in {"max_num_seqs", "kv_cache_blocks", "load_s"}
+}
+"""Not how many sequences: the line on the KV cache tells those that have room."""
+
 
 class Atom:
     """The adapter; it has no state."""
 
     patterns = PATTERNS
     readings = READINGS
+    settings = SETTINGS
+    unknown_variable: Reading | None = None
     metrics = METRICS
     building = BUILDING
 
@@ -114,6 +123,6 @@ class Atom:
         """Say why ATOM ended, in its own words where the log has a known line."""
         return explain(PATTERNS, log, returncode)
 
-    def effective(self, log: str) -> Mapping[str, str] | None:
+    def effective(self, said: str) -> Mapping[str, str] | None:
         """Return what ATOM says that it runs."""
-        return last_readings(READINGS, log) or None
+        return last_readings(READINGS, said) or None

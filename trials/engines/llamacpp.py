@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from search_spaces.knob import LayoutName
-from trials.engines.adapter import Building, EngineNotFound, Failure, Pattern, Reading, explain
+from trials.engines.adapter import Building, EngineNotFound, Failure, Pattern, Reading, Setting, explain, last_readings
 
 LAUNCHER = Path(__file__).with_name("llama_server.py")
 PROGRAM = "AUTOTUNE_LLAMA_SERVER"
@@ -48,12 +48,26 @@ BUILDING = (
 )
 """Metal compiles a kernel when it is first used; the other backends have theirs compiled."""
 
+READINGS: Mapping[str, Reading] = {
+    "n_threads": Reading(r"llama threadpool init, n_threads = (\d+)", f"{CAPTURES}/good-start.log"),
+    "n_slots": Reading(r"initializing, n_slots = (\d+)", f"{CAPTURES}/good-start.log"),
+    "n_ctx_slot": Reading(r"n_ctx_slot = (\d+)", f"{CAPTURES}/good-start.log"),
+    "kv_unified": Reading(r"kv_unified = '(\w+)'", f"{CAPTURES}/good-start.log"),
+}
+SETTINGS: Mapping[str, Setting] = {
+    "n_threads": Setting(options=("--threads", "-t"), open=("-1",)),
+    "n_slots": Setting(options=("--parallel", "-np"), open=("-1",)),
+    "kv_unified": Setting(options=("--kv-unified", "-kvu")),
+}
+
 
 class LlamaCpp:
     """The adapter; it has no state."""
 
     patterns = PATTERNS
-    readings: Mapping[str, Reading] = {}
+    readings = READINGS
+    settings = SETTINGS
+    unknown_variable: Reading | None = None
     metrics = METRICS
     building = BUILDING
 
@@ -84,9 +98,9 @@ class LlamaCpp:
         """Say why llama.cpp ended, in its own words where the log has a known line."""
         return explain(PATTERNS, log, returncode)
 
-    def effective(self, log: str) -> Mapping[str, str] | None:  # noqa: ARG002  # no line of its log has been captured
-        """Return nothing: what llama.cpp says of itself is not read."""
-        return None
+    def effective(self, said: str) -> Mapping[str, str] | None:
+        """Return what llama.cpp says that it runs."""
+        return last_readings(READINGS, said) or None
 
 
 def fetched_engine(root: Path) -> Path:

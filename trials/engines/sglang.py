@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from search_spaces.knob import LayoutName
-from trials.engines.adapter import Building, Failure, Pattern, Reading, explain, last_readings
+from trials.engines.adapter import Building, Failure, Pattern, Reading, Setting, explain, last_readings
 from trials.engines.libraries import KERNELS_BUILDING, OUT_OF_MEMORY, PORT_TAKEN
 from trials.engines.python_module import PythonModule, with_weights
 
@@ -68,12 +68,33 @@ READINGS: Mapping[str, Reading] = {
     "capture_s": Reading(r"Capture cuda graph end\. Time elapsed: ([\d.]+) s", CAPTURE),
 }
 
+SETTINGS: Mapping[str, Setting] = {
+    "mem_fraction_static": Setting(options=("--mem-fraction-static",)),
+    "max_prefill_tokens": Setting(options=("--max-prefill-tokens",)),
+    "page_size": Setting(options=("--page-size",)),
+    "tp_size": Setting(options=("--tp-size", "--tensor-parallel-size", "--tp")),
+    "kv_cache_dtype": Setting(
+        options=("--kv-cache-dtype",),
+        words={
+            "bfloat16": "bf16",
+            "torch.bfloat16": "bf16",
+            "torch.float8_e4m3fn": "fp8_e4m3",
+            "torch.float8_e4m3fnuz": "fp8_e4m3",
+            "torch.float8_e5m2": "fp8_e5m2",
+            "torch.float8_e5m2fnuz": "fp8_e5m2",
+        },
+    ),
+}
+"""Not how much is prefilled at once: SGLang divides it by the ranks of data-parallel attention before it tells it."""
+
 
 class Sglang:
     """The adapter; it has no state."""
 
     patterns = PATTERNS
     readings = READINGS
+    settings = SETTINGS
+    unknown_variable: Reading | None = None
     metrics = METRICS
     building = BUILDING
 
@@ -104,6 +125,6 @@ class Sglang:
         """Say why SGLang ended, in its own words where the log has a known line."""
         return explain(PATTERNS, log, returncode)
 
-    def effective(self, log: str) -> Mapping[str, str] | None:
+    def effective(self, said: str) -> Mapping[str, str] | None:
         """Return what SGLang says that it runs."""
-        return last_readings(READINGS, log) or None
+        return last_readings(READINGS, said) or None

@@ -15,6 +15,7 @@ from trials.engines.adapter import (
     Failure,
     Pattern,
     Reading,
+    Setting,
     explain,
     how_it_ended,
     last_readings,
@@ -94,6 +95,8 @@ PHASES: Mapping[str, str] = {
 """What an allocation was for that came after a line, the last line first; all are in default-cold.log."""
 
 
+METRICS_CAPTURE = f"{CAPTURES}/default-cold.metrics-after.txt"
+CACHE_CONFIG = r'vllm:cache_config_info\{.*?\b%s="([^"]*)"'
 READINGS: Mapping[str, Reading] = {
     "version": Reading(r"Initializing a V1 LLM engine \(v(\S+)\)", f"{CAPTURES}/default-cold.log"),
     "max_model_len": Reading(r"Using max model len (\d+)", f"{CAPTURES}/default-cold.log"),
@@ -102,6 +105,11 @@ READINGS: Mapping[str, Reading] = {
         r"Asynchronous scheduling is (enabled|disabled)", f"{CAPTURES}/no-async-scheduling.log"
     ),
     "kv_cache_dtype": Reading(r"\bkv_cache_dtype=(\w+)", f"{CAPTURES}/fp8-kv.log"),
+    "tensor_parallel_size": Reading(r"\btensor_parallel_size=(\d+)", f"{CAPTURES}/default-cold.log"),
+    "enforce_eager": Reading(r"\benforce_eager=(\w+)", f"{CAPTURES}/enforce-eager.log"),
+    "enable_prefix_caching": Reading(r"\benable_prefix_caching=(\w+)", f"{CAPTURES}/default-cold.log"),
+    "gpu_memory_utilization": Reading(CACHE_CONFIG % "gpu_memory_utilization", METRICS_CAPTURE),
+    "block_size": Reading(CACHE_CONFIG % "block_size", METRICS_CAPTURE),
     "kv_cache_tokens": Reading(r"GPU KV cache size: ([\d,]+) tokens", f"{CAPTURES}/default-cold.log"),
     "kv_cache_gib": Reading(r"Available KV cache memory: ([\d.]+) GiB", f"{CAPTURES}/default-cold.log"),
     "max_concurrency": Reading(
@@ -114,6 +122,28 @@ READINGS: Mapping[str, Reading] = {
     "capture_s": Reading(r"Graph capturing finished in (\d+) secs", f"{CAPTURES}/default-cold.log"),
 }
 CAPTURED_GRAPHS = Reading(r"Capturing CUDA graphs \((\w+)\)", f"{CAPTURES}/default-cold.log")
+
+GRAPHS = ("--compilation-config.cudagraph_mode", "-cc.cudagraph_mode")
+SETTINGS: Mapping[str, Setting] = {
+    "max_model_len": Setting(options=("--max-model-len",), open=("auto", "-1")),
+    "max_num_batched_tokens": Setting(options=("--max-num-batched-tokens",)),
+    "async_scheduling": Setting(options=("--async-scheduling",), words={"enabled": "True", "disabled": "False"}),
+    "kv_cache_dtype": Setting(options=("--kv-cache-dtype",), words={"fp8_e4m3": "fp8", "fp8_ds_mla": "fp8"}),
+    "tensor_parallel_size": Setting(options=("--tensor-parallel-size", "-tp")),
+    "enforce_eager": Setting(options=("--enforce-eager",)),
+    "enable_prefix_caching": Setting(options=("--enable-prefix-caching",)),
+    "gpu_memory_utilization": Setting(options=("--gpu-memory-utilization",)),
+    "block_size": Setting(options=("--block-size",)),
+    "attention_backend": Setting(options=("--attention-backend",), variable="VLLM_ATTENTION_BACKEND"),
+    "cudagraph_mode": Setting(options=GRAPHS),
+    "captured_graphs": Setting(
+        options=GRAPHS, words={"FULL_DECODE_ONLY": "FULL", "FULL_AND_PIECEWISE": "FULL, PIECEWISE"}
+    ),
+}
+"""In the words of help-all.txt; graphs are asked for as a mode, and captured in kinds."""
+UNKNOWN_VARIABLE = Reading(
+    r"Unknown vLLM environment variable detected: (\w+)", "https://github.com/vllm-project/vllm/pull/50346"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,6 +182,8 @@ class Vllm:
 
     patterns = PATTERNS
     readings = READINGS
+    settings = SETTINGS
+    unknown_variable: Reading | None = UNKNOWN_VARIABLE
     metrics = METRICS
     building = BUILDING
 
@@ -192,11 +224,10 @@ class Vllm:
             return Failure("world", reason)
         return Failure("memory", " ".join([reason, *_phase(log)]) if "out of memory" in reason else reason)
 
-    def effective(self, log: str) -> Mapping[str, str] | None:
+    def effective(self, said: str) -> Mapping[str, str] | None:
         """Return what vLLM says that it runs, in its words."""
-        graphs = ", ".join(sorted(set(re.findall(CAPTURED_GRAPHS.regex, log))))
-        said = {**last_readings(READINGS, log), **({"captured_graphs": graphs} if graphs else {})}
-        return said or None
+        graphs = ", ".join(sorted(set(re.findall(CAPTURED_GRAPHS.regex, said))))
+        return {**last_readings(READINGS, said), **({"captured_graphs": graphs} if graphs else {})} or None
 
 
 def program() -> str:

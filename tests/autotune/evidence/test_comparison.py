@@ -10,8 +10,9 @@ from autotune.comparisons import ComparisonFolder, Rules
 from autotune.evidence.cells import Cell, markdown
 from autotune.evidence.comparison import gather, write
 from search_spaces import SearchSpace
-from tests.autotune.comparing import Told, begun, rates
+from tests.autotune.comparing import Told, begun, leave_raw_files, rates
 from tests.autotune.studies import LOST, MEMORY
+from trials.outcome import Infeasible
 
 
 @pytest.fixture
@@ -19,7 +20,15 @@ def folder(tmp_path: Path, small: SearchSpace) -> ComparisonFolder:
     """Return a comparison of five launches, one of them lost, that ended with a win."""
     made = begun(tmp_path, small, Rules(most=6, judged=False))
     list(campaign(made, Told([rates(100.0)[0], LOST, *rates(110.0, 110.1, 100.1)])))
+    leave_raw_files(made)
     return made
+
+
+def rows(folder: ComparisonFolder, word: str) -> list[str]:
+    """Return the first cell of each row of the Markdown that has a word."""
+    write(folder)
+    lines = [line for line in folder.evidence[0].read_text().splitlines() if line.startswith("|") and word in line]
+    return [line.split("|")[1].strip() for line in lines]
 
 
 def test_every_number_of_a_launch_links_to_its_outcome(folder: ComparisonFolder) -> None:
@@ -50,14 +59,37 @@ def test_written_twice_the_documents_are_the_same(folder: ComparisonFolder) -> N
     assert [path.read_bytes() for path in folder.evidence] == before
 
 
-def test_a_raw_file_that_is_gone_is_said_to_be_missing(folder: ComparisonFolder) -> None:
-    for one in folder.launches():
-        (one.folder / "requests.parquet").write_bytes(b"")
-    write(folder)
-    assert folder.evidence[0].read_text().count("[file](03-B/requests.parquet)") == 1
-    (folder.root / "03-B" / "requests.parquet").unlink()
-    write(folder)
-    assert "03-B/requests.parquet" not in folder.evidence[0].read_text()
+@pytest.mark.parametrize("name", ["requests.parquet", "engine.log", "runs.jsonl", "command.sh"])
+def test_a_raw_file_that_is_gone_is_said_in_every_row_that_rests_on_it(name: str, folder: ComparisonFolder) -> None:
+    assert rows(folder, "missing") == []
+    (folder.root / "03-B" / name).unlink()
+    assert rows(folder, "missing") == ["1", "2", "all, geometric mean", "3"]
+    assert f"Raw files that are missing: 03-B/{name}." in folder.evidence[0].read_text()
+    assert f"Raw files that are missing: 03-B/{name}." in folder.evidence[1].read_text()
+    record = json.loads(folder.evidence[2].read_text())
+    assert [one["missing"] for one in record["launches"] if one["missing"]] == [[f"03-B/{name}"]]
+
+
+def test_an_outcome_that_is_gone_takes_its_numbers_with_it(folder: ComparisonFolder) -> None:
+    (folder.root / "03-B" / "outcome.json").unlink()
+    assert rows(folder, "missing") == ["3"]
+    assert "110.1" not in folder.evidence[0].read_text()
+    assert "Not finished" in folder.evidence[0].read_text()
+
+
+def test_what_a_lost_launch_never_had_is_not_missing(folder: ComparisonFolder) -> None:
+    (folder.root / "01-B" / "requests.parquet").unlink(missing_ok=True)
+    assert rows(folder, "missing") == []
+
+
+def test_secrets_are_not_shown(tmp_path: Path, small: SearchSpace) -> None:
+    made = begun(tmp_path, small, Rules(most=6, judged=False))
+    crashed = Infeasible(failure="refused", reason="no access with HF_TOKEN=hf_abcdefghijklmnopqrst", seconds={})
+    list(campaign(made, Told([*rates(100.0), crashed])))
+    write(made)
+    for path in made.evidence:
+        assert "hf_abc" not in path.read_text()
+        assert "[redacted]" in path.read_text()
 
 
 def test_what_crashed_has_no_verdict_and_its_words_are_safe(tmp_path: Path, small: SearchSpace) -> None:

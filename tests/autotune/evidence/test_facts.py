@@ -7,13 +7,19 @@ from pathlib import Path
 import pytest
 
 from autotune.evidence import gather
+from autotune.evidence.document import to_markdown
 from autotune.evidence.evidence import Evidence
-from autotune.evidence.facts import effective, not_measured, provenance, resolved, words
+from autotune.evidence.facts import effective, ignored, in_vain, not_measured, provenance, resolved, words
 from autotune.evidence.raw import Sources
+from autotune.evidence.report import to_json
 from autotune.evidence.words import ENGLISH
+from autotune.folder import StudyFolder
 from tests.autotune.evidence.whole import whole
+from trials import outcome as outcomes
 from trials.emulation import Emulation
+from trials.engines.asked import UNKNOWN, Mismatch
 from trials.machine import Machine
+from trials.outcome import Measured
 from trials.smi import Device
 
 
@@ -72,6 +78,56 @@ def test_launches_that_say_different_things_are_both_quoted(tmp_path: Path) -> N
     (folder.root / "confirm/03-A/effective.json").write_text(json.dumps({"version": "0.26.0"}))
     version, *_ = effective(gather(folder))
     assert version["baseline"] == "0.25.1; 0.26.0"
+
+
+def in_effect(folder: StudyFolder, where: str, *mismatches: Mismatch) -> None:
+    """Let a trial or a launch have asked for what its engine did not do."""
+    path = folder.root / where / "outcome.json"
+    outcome = outcomes.read(path)
+    assert isinstance(outcome, Measured)
+    outcomes.write(path, replace(outcome, mismatches=mismatches))
+
+
+def test_all_that_took_effect_is_not_spoken_of(found: Evidence) -> None:
+    assert ignored(found) == []
+    assert in_vain(found) is None
+    assert "in effect" not in to_markdown(found)
+
+
+def test_a_winner_whose_setting_never_took_effect_is_told_of_before_its_numbers(tmp_path: Path) -> None:
+    folder = whole(tmp_path)
+    for where in ("trials/0001", "confirm/01-B", "confirm/02-B"):
+        in_effect(folder, where, Mismatch("--cache-type", "q8_0", "f16"))
+    english, _, chinese = to_markdown(gather(folder)).partition("## 中文说明")
+    opening = english.partition("\n## ")[0]
+    assert "Not all that trial 1 asks for took effect" in opening
+    assert "(in parentheses): --cache-type q8_0 (f16)." in opening
+    assert "--cache-type q8_0 (f16)" in chinese
+    (row,) = ignored(gather(folder))
+    assert (row["setting"], row["asked"], row["runs"]) == ("--cache-type", "q8_0", "f16")
+    assert isinstance(row["raw data"], Sources)
+    assert [link.href for link in row["raw data"].links] == [
+        "trials/0001/outcome.json",
+        "confirm/01-B/outcome.json",
+        "confirm/02-B/outcome.json",
+    ]
+    assert "| measured, not in effect: --cache-type |" in english
+
+
+def test_a_setting_that_another_trial_asked_for_in_vain_is_only_in_the_tables(tmp_path: Path) -> None:
+    folder = whole(tmp_path)
+    in_effect(folder, "trials/0005", Mismatch("--kv-unified", "True", "false"))
+    found = gather(folder)
+    assert in_vain(found) is None
+    assert [row["setting"] for row in ignored(found)] == ["--kv-unified"]
+
+
+def test_the_value_of_a_secret_that_no_engine_knows_stays_here(tmp_path: Path) -> None:
+    folder = whole(tmp_path)
+    in_effect(folder, "trials/0001", Mismatch("VLLM_API_KEY", "open sesame", UNKNOWN))
+    found = gather(folder)
+    assert "open sesame" not in to_markdown(found) + to_json(found)
+    assert "VLLM_API_KEY [redacted]" in to_markdown(found)
 
 
 def test_the_resolved_commands_differ_in_what_the_candidate_changes(found: Evidence) -> None:

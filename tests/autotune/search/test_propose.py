@@ -3,6 +3,7 @@
 import pytest
 from optuna.trial import FrozenTrial, TrialState
 
+from autotune.inert import identity
 from autotune.search.propose import REPEATS, propose
 from autotune.search.search import Search
 from autotune.search.tell import imputed
@@ -27,6 +28,12 @@ baseline: {spec: false, drafts: 1}
 knobs:
   spec: {switch: --spec}
   drafts: {flag: --drafts, int: {low: 1, high: 3}, when: {spec: true}}
+"""
+KERNELS = """
+baseline: {kernel: a, spec: false}
+knobs:
+  kernel: {env: K, choice: [a, b]}
+  spec: {switch: --spec}
 """
 
 
@@ -104,6 +111,20 @@ def test_a_repeat_is_told_the_outcome_that_is_stored(loaded: Loaded, outcome: Ou
     assert found[0].config == complete(space, {"unified": True})
     assert told(search)[0].state == TrialState.COMPLETE
     assert told(search)[0].value == pytest.approx(value)
+
+
+def test_a_config_that_differs_in_nothing_that_matters_is_a_repeat(loaded: Loaded) -> None:
+    space = loaded(KERNELS)
+    search = searching(space)
+    search.enqueue(complete(space, {"kernel": "b"}))
+    search.enqueue(complete(space, {"kernel": "b", "spec": True}))
+    seen: dict[str, Outcome] = {identity(resolve(space, space.baseline), {"K"}): measured(90.0, 90.0)}
+    found = propose(search, space, seen, running=(), inert={"K"})
+    assert found is not None
+    assert found[0].config == complete(space, {"kernel": "b", "spec": True})
+    assert told(search)[0].value == pytest.approx(90.0)
+    seen[identity(found[1], {"K"})] = MEMORY
+    assert propose(search, space, seen, running=(), inert={"K"}) is None
 
 
 def test_what_is_running_is_given_back(loaded: Loaded) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from tests.fakes.emulated import spelled
 from trials.engines import engine
+from trials.engines.asked import mismatches
 from trials.engines.emulated.landscape import load
 from trials.engines.emulated.log import virtual_s
 from trials.load.client import text
@@ -40,6 +41,9 @@ def launch(folder: Path, **changes: str | int) -> Launch:
 def test_it_is_started_proved_and_stopped_like_any_engine(tmp_path: Path) -> None:
     with serving(launch(tmp_path)) as endpoint:
         assert '"landscape": "L2"' in text(f"{endpoint.url}/emulated", timeout_s=10.0)
+        told = engine("emulated").effective(endpoint.said()) or {}
+        assert (told["gpu_memory_utilization"], told["block_size"]) == (str(BASE.gmu), str(BASE.block))
+        assert mismatches(engine("emulated"), endpoint.launch.args, endpoint.launch.env, endpoint.said()) == ()
     log = (tmp_path / "launch" / LOG).read_text()
     assert (engine("emulated").effective(log) or {})["cudagraph_mode"] == "PIECEWISE"
     assert (virtual_s(log.splitlines()) or 0) > 60 * 8

@@ -95,6 +95,14 @@ def test_a_variable_that_shall_not_be_is_taken_out_inside_the_image() -> None:
 
 
 @pytest.mark.usefixtures("client")
+def test_an_engine_has_an_init_above_it_that_reaps_and_its_whole_grace() -> None:
+    spec = DOCKER.spec(job(stop_s=120.0))
+    assert spec.stop
+    assert "--init" in spec.argv[: spec.argv.index("rocm/vllm:1")]
+    assert pairs(spec.stop, "-t") == ["120"]
+
+
+@pytest.mark.usefixtures("client")
 def test_each_run_has_a_name_of_its_own() -> None:
     first, second = DOCKER.spec(job()), DOCKER.spec(job())
     assert first.state[-1] == first.stop[-1] == first.remove[-1] == pairs(first.argv, "--name")[0]

@@ -307,15 +307,19 @@ def framed(data: bytes) -> bytes:
     return b"%x\r\n%s\r\n" % (len(data), data)
 
 
-def metrics(model: str, values: Mapping[str, float], finished: Iterable[tuple[str, int]]) -> bytes:
+def metrics(
+    model: str, values: Mapping[str, float], finished: Iterable[tuple[str, int]], cache: Mapping[str, object]
+) -> bytes:
     """
     Return Prometheus' page.
 
     Args:
         values: By vLLM's name; what ends in `_total` is a counter.
         finished: How many requests ended for each reason.
+        cache: How the KV cache is configured, by vLLM's names.
     """
-    lines = []
+    told = ",".join(f'{name}="{value}"' for name, value in cache.items())
+    lines = ["# TYPE vllm:cache_config_info gauge", f'vllm:cache_config_info{{engine="0",{told}}} 1.0']
     for name, value in values.items():
         kind = "counter" if name.endswith("_total") else "gauge"
         lines += [f"# TYPE {name} {kind}", f'{name}{{engine="0",model_name="{model}"}} {float(value)}']

@@ -164,18 +164,19 @@ class Server:
         }
 
     def _metrics(self) -> bytes:
-        counted = self.engine.counted
+        counted, config = self.engine.counted, self.recipe.config
+        cache = {"block_size": config.block, "cache_dtype": config.kv, "gpu_memory_utilization": config.gmu}
         values = {
             "vllm:num_requests_running": self.engine.running,
             "vllm:num_requests_waiting": self.engine.waiting,
             "vllm:kv_cache_usage_perc": 0.0,
-            "vllm:prefix_cache_queries_total": counted.prompt_tokens if self.recipe.config.prefix else 0,
+            "vllm:prefix_cache_queries_total": counted.prompt_tokens if config.prefix else 0,
             "vllm:prefix_cache_hits_total": 0,
             "vllm:num_preemptions_total": 0,
             "vllm:prompt_tokens_total": counted.prompt_tokens,
             "vllm:generation_tokens_total": counted.generation_tokens,
         }
-        return api.metrics(self.recipe.served, values, sorted(counted.finished.items()))
+        return api.metrics(self.recipe.served, values, sorted(counted.finished.items()), cache)
 
 
 class Connection(asyncio.Protocol):
