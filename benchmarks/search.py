@@ -1,167 +1,92 @@
 """
 Ways to search side by side, on the emulated landscapes: same budget, workers, noise and failures for all.
 
-    python -m benchmarks.search [--seeds N] [--budget-minutes M] [--smoke]
+    python -m benchmarks.search [--landscapes L2 L1] [--arms ARM ...] [--seeds 0-19] [--jobs N] [--budget-minutes M]
 
 EMULATED: a simulation of launches, without engines. L2 is printed first: L0 was looked at while the ablation
-sampler was made, the others not. A share is that of the landscape's best, of what the arm would recommend then.
-Rows that were computed by the code as it is now are kept under build/, and only those are printed.
+sampler was made. A share is that of the landscape's best, of what the arm would recommend then. Rows that were computed
+by the code as it is now are kept under build/, and only those are printed: calls may share the work, and a last one
+prints it all.
 """
 
 import argparse
-import hashlib
-import importlib.util
-import json
 import math
 import statistics
 import sys
 import time
-import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from importlib.metadata import version
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from scipy import stats
 
-from benchmarks.search_arms import ARMS, GP, Make
-from benchmarks.virtual_study import Ended, play
+from benchmarks.search_arms import ARMS, RECIPE, Recipe
+from benchmarks.search_optional import OPTIONAL
+from benchmarks.search_rows import HOURS, KEPT, MARKS, NEVER, SHARES, Job, Row, code_hash, computed, kept, study
 from evals.gate import interval
-from trials.engines.emulated.failures import accuracy
-from trials.engines.emulated.landscape import Landscape, load, objective
+from trials.engines.emulated.landscape import load, objective
 
-ROOT = Path(__file__).parents[1]
-KEPT = ROOT / "build" / "benchmarks" / "search"
-CODE = ("autotune/search/*.py", "benchmarks/*search*.py", "benchmarks/virtual_study.py", "trials/engines/emulated/*")
 LANDSCAPES = ("L2", "L1", "L0", "L3", "L4")
-HOURS = 40.0
-MARKS = (10.0, 20.0, 40.0)
-SHARES = (0.90, 0.95, 0.97)
-SEEDS, FEW = 20, 5
+SEEDS = "0-19"
+FEW = 5
+"""Seeds of an arm that takes minutes for each suggestion of others' seconds."""
 SMOKE_SEEDS, SMOKE_HOURS, SMOKE_ARMS = 3, 10.0, ("ablation", "random")
-NEVER = math.inf
 DEFAULT, AIDED, OURS = "tpe", "tpe, all aids", "ablation"
 LEAST, FASTER, FASTER_AIDED = 0.955, 6.0, 1.6
 """Targets on L2: share of the best at 20 hours, and how many times fewer hours to 90 %."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
-    """
-    One study.
-
-    Attributes:
-        at: Share of the best at each of `MARKS`; 0 where the study was shorter.
-        to: Hours until each of `SHARES` was first recommended.
-        failed: Share of trials that crashed or hung.
-        violates: Whether the last recommendation misses the gate.
-        worse: Whether it is slower than the baseline.
-    """
-
-    landscape: str
-    arm: str
-    seed: int
-    at: tuple[float, ...]
-    to: tuple[float, ...]
-    failed: float
-    violates: bool
-    worse: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """A study to run."""
-
-    landscape: str
-    arm: str
-    seed: int
-    make: Make
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Compute what is not kept, print all; return 1 if a target that can be judged is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=SEEDS)
-    parser.add_argument("--landscapes", nargs="+", choices=LANDSCAPES, default=LANDSCAPES)
-    parser.add_argument("--budget-minutes", type=float, default=math.inf, help="of computing; says what it left out")
-    parser.add_argument("--smoke", action="store_true", help="one landscape, two arms, three seeds, ten hours")
-    told = parser.parse_args(arguments)
+    told = _parser().parse_args(arguments)
     print(f"EMULATED, code {code_hash()}")
     if told.smoke:
-        jobs = [Job("L0", arm, seed, ARMS[arm]) for seed in range(SMOKE_SEEDS) for arm in SMOKE_ARMS]
+        jobs = [Job("L0", arm, seed) for seed in range(SMOKE_SEEDS) for arm in SMOKE_ARMS]
         print(*table([study(job, hours=SMOKE_HOURS) for job in jobs]), sep="\n")
         return 0
-    jobs = list(planned(told.seeds, told.landscapes))
-    rows, left = computed(jobs, until=time.monotonic() + 60 * told.budget_minutes)
-    print(*table(rows), sep="\n")
-    if left:
-        first = {(job.landscape, job.arm): job.seed for job in reversed(left)}
-        words = "; ".join(f"{landscape} {arm} from seed {seed}" for (landscape, arm), seed in first.items())
-        print(f"\nleft out, for the minutes were spent: {words}")
-    missed = list(targets([row for row in rows if row.landscape == "L2"]))
-    print(*missed, sep="\n")
-    return int(any("MISSED" in line for line in missed))
+    arms = told.arms or [*ARMS, *OPTIONAL]
+    for arm in (name for name in arms if name in OPTIONAL and not OPTIONAL[name].installed):
+        print(f"left out: {arm}, for {OPTIONAL[arm].module} is not installed: {OPTIONAL[arm].install}")
+    jobs = list(planned(told.seeds, told.landscapes, arms))
+    rows = kept(told.rows)
+    until_s = time.monotonic() + 60 * told.budget_minutes
+    missing = [job for job in jobs if job not in rows]
+    rows |= {row.job: row for row in computed(missing, told.rows, processes=told.jobs, until_s=until_s)}
+    print(*table([rows[job] for job in jobs if job in rows]), sep="\n")
+    print(*left_out(job for job in jobs if job not in rows), sep="\n")
+    judged = list(targets([rows[job] for job in jobs if job in rows and job.landscape == "L2"]))
+    print(*judged, sep="\n")
+    return int(any("MISSED" in line for line in judged))
 
 
-def planned(seeds: int, landscapes: Sequence[str]) -> Iterator[Job]:
-    """Yield every study, the first seed of all first."""
-    for seed in range(seeds):
-        for landscape in landscapes:
-            yield from (Job(landscape, arm, seed, make) for arm, make in ARMS.items())
-    if importlib.util.find_spec("torch") is None:
-        print("left out: gp, for torch is not installed: pip install 'autotune-serve[gp]'")
-    else:
-        yield from (Job("L2", "gp", seed, GP) for seed in range(min(FEW, seeds)))
-
-
-def computed(jobs: Sequence[Job], *, until: float) -> tuple[list[Row], list[Job]]:
-    """Return the rows of all studies, and those that there was no time for."""
-    path = KEPT / f"{code_hash()}.jsonl"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    kept = {(row.landscape, row.arm, row.seed): row for row in map(_read, lines)}
-    left: list[Job] = []
-    for job in jobs:
-        key = job.landscape, job.arm, job.seed
-        if key in kept:
-            continue
-        if time.monotonic() > until:
-            left.append(job)
-            continue
-        kept[key] = study(job, hours=HOURS)
-        with path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(asdict(kept[key])) + "\n")
-    wanted = [(job.landscape, job.arm, job.seed) for job in jobs]
-    return [kept[key] for key in wanted if key in kept], left
-
-
-def study(job: Job, *, hours: float) -> Row:
-    """Run one study."""
-    landscape = load(job.landscape)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Optuna says what of it is experimental
-        ended = list(play(landscape, job.make(landscape, job.seed), seed=str(job.seed), hours=hours))
-    last = ended[-1].recommended
-    return Row(
-        landscape=job.landscape,
-        arm=job.arm,
-        seed=job.seed,
-        at=tuple(_at(landscape, ended, mark) if mark <= hours else 0.0 for mark in MARKS),
-        to=tuple(next((each.hours for each in ended if _share(landscape, each) >= share), NEVER) for share in SHARES),
-        failed=sum(each.failed for each in ended) / len(ended),
-        violates=accuracy(landscape, last) < landscape.gate,
-        worse=objective(landscape, last) < objective(landscape, landscape.baseline) * (1 - 1e-9),
-    )
+def planned(seeds: Sequence[int], landscapes: Sequence[str], arms: Sequence[str]) -> Iterator[Job]:
+    """Yield every study that can run here: landscape by landscape, the first seed of all arms first."""
+    for landscape in landscapes:
+        for place, seed in enumerate(seeds):
+            for arm in arms:
+                if arm in ARMS or (OPTIONAL[arm].installed and landscape == LANDSCAPES[0] and place < FEW):
+                    yield Job(landscape, arm, seed)
 
 
 def table(rows: Sequence[Row]) -> Iterator[str]:
     """Yield the lines of every landscape, medians with the 95 % interval of each."""
     for name in dict.fromkeys(row.landscape for row in rows):
         of_it = [row for row in rows if row.landscape == name]
-        yield f"\n{name}: baseline {_baseline(name):.3f} of the best"
+        yield f"\n{name}: baseline {_share(name, {}):.3f} of the best, the known recipe {_share(name, RECIPE):.3f}"
         heads = [f"at {mark:g} h" for mark in MARKS] + [f"h to {share:.0%}" for share in SHARES]
-        yield f"{'arm':22} seeds " + " ".join(f"{head:>22}" for head in heads) + "  crashes  misses gate   worse"
+        columns = " ".join(f"{head:>22}" for head in heads)
+        yield f"{'arm':22} seeds {columns}  crashes  misses gate   worse  CPU s"
         yield from (_line(arm, [row for row in of_it if row.arm == arm]) for arm in dict.fromkeys(r.arm for r in of_it))
+
+
+def left_out(jobs: Iterable[Job]) -> Iterator[str]:
+    """Yield what there was no time for."""
+    seeds: dict[tuple[str, str], list[int]] = {}
+    for job in jobs:
+        seeds.setdefault((job.landscape, job.arm), []).append(job.seed)
+    if seeds:
+        yield "\nleft out, for the minutes were spent:"
+    for (landscape, arm), those in seeds.items():
+        yield f"  {landscape} {arm}: seeds {', '.join(map(str, those))}"
 
 
 def targets(rows: Sequence[Row]) -> Iterator[str]:
@@ -180,36 +105,32 @@ def targets(rows: Sequence[Row]) -> Iterator[str]:
     yield _target("recommendations not below the baseline", 1 - sum(row.worse for row in ours) / len(ours), 1.0)
 
 
-def code_hash() -> str:
-    """Return what the rows depend on: the code, the landscapes and Optuna's version."""
-    digest = hashlib.sha256(version("optuna").encode())
-    for pattern in CODE:
-        for path in sorted(each for each in ROOT.glob(pattern) if each.is_file()):
-            digest.update(path.name.encode() + path.read_bytes())
-    return digest.hexdigest()[:12]
+def seeds_of(text: str) -> list[int]:
+    """
+    Return the seeds of a range, the last one included, or of a number alone.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    first, _, last = text.partition("-")
+    return list(range(int(first), int(last or first) + 1))
 
 
-def _read(line: str) -> Row:
-    said = json.loads(line)
-    return Row(**{**said, "at": tuple(said["at"]), "to": tuple(said["to"])})
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--landscapes", nargs="+", choices=LANDSCAPES, default=LANDSCAPES)
+    parser.add_argument("--arms", nargs="+", choices=[*ARMS, *OPTIONAL], metavar="ARM", help="default: all")
+    parser.add_argument("--seeds", type=seeds_of, default=SEEDS, help=f"a number or a range; default: {SEEDS}")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes; the rows are the same")
+    parser.add_argument("--budget-minutes", type=float, default=math.inf, metavar="M", help="begin no study after that")
+    parser.add_argument("--rows", type=Path, default=KEPT, metavar="FOLDER", help="where rows are kept")
+    parser.add_argument("--smoke", action="store_true", help="one landscape, two arms, three seeds, ten hours")
+    return parser
 
 
-def _at(landscape: Landscape, ended: Sequence[Ended], mark: float) -> float:
-    """Return the share of what is recommended at an hour; before anything ended that is the baseline."""
-    before = [each for each in ended if each.hours <= mark]
-    return (
-        _share(landscape, before[-1]) if before else objective(landscape, landscape.baseline) / landscape.best_objective
-    )
-
-
-def _share(landscape: Landscape, ended: Ended) -> float:
-    """Return how near the best a recommendation is, be it one that misses the gate: those are counted apart."""
-    return objective(landscape, ended.recommended) / landscape.best_objective
-
-
-def _baseline(name: str) -> float:
+def _share(name: str, changes: Recipe) -> float:
     landscape = load(name)
-    return objective(landscape, landscape.baseline) / landscape.best_objective
+    return objective(landscape, landscape.baseline._replace(**changes)) / landscape.best_objective
 
 
 def _line(arm: str, rows: Sequence[Row]) -> str:
@@ -217,17 +138,10 @@ def _line(arm: str, rows: Sequence[Row]) -> str:
         *(_median([row.at[place] for row in rows], ".3f") for place in range(len(MARKS))),
         *(_median([row.to[place] for row in rows], ".1f") for place in range(len(SHARES))),
     ]
-    failed = statistics.mean(row.failed for row in rows)
-    counts = " ".join(_count([pick(row) for row in rows]) for pick in (_violates, _worse))
-    return f"{arm:22} {len(rows):5d} " + " ".join(f"{column:>22}" for column in columns) + f"  {failed:6.0%}  {counts}"
-
-
-def _violates(row: Row) -> bool:
-    return row.violates
-
-
-def _worse(row: Row) -> bool:
-    return row.worse
+    failed, cpu_s = (statistics.mean(pick) for pick in ([r.failed for r in rows], [r.cpu_s for r in rows]))
+    counts = " ".join(_count(those) for those in ([r.violates for r in rows], [r.worse for r in rows]))
+    figures = " ".join(f"{column:>22}" for column in columns)
+    return f"{arm:22} {len(rows):5d} {figures}  {failed:6.0%}  {counts} {cpu_s:6.1f}"
 
 
 def _median(values: Sequence[float], spec: str) -> str:

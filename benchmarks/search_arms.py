@@ -1,79 +1,57 @@
 """The ways to search that `python -m benchmarks.search` sets side by side."""
 
 import math
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from functools import partial
-from itertools import product
 from typing import Any
 
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
-from optuna.samplers import BaseSampler, GPSampler, RandomSampler, TPESampler
+from optuna.samplers import BaseSampler, RandomSampler, TPESampler
 from optuna.trial import Trial, TrialState
 
 from autotune.search.ablation import AblationSampler
 from autotune.search.additive import features
-from autotune.search.axes import Axes, Axis, Prior
+from autotune.search.axes import Axes, Axis, claimed
 from autotune.search.beliefs import Beliefs, beliefs
 from autotune.search.history import read
 from autotune.search.tell import GATE, Fact, record
+from benchmarks.search_by_hand import Ledger, OneFlag, Sweep
 from benchmarks.virtual_study import Arm, Request, Result, apart
 from trials.engines.emulated.config import Config
 from trials.engines.emulated.landscape import Landscape
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
+Recipe = Mapping[str, Any]
+"""Parameters that a recipe has at other values than the baseline."""
+
 ORDERED = frozenset({"block", "mnbt", "mns", "gmu", "qr"})
-RECIPE: Mapping[str, Any] = {"block": 1, "cg": "FULL_AND_PIECEWISE", "async_": 1, "prefix": 0, "qr": "INT4", "rms": 0}
-"""
-The oldest of `known` in search_spaces/kimik2.5-mi355x.yaml, what InferenceX ran before its #2213: with the newer ones a
-search would begin with what it is to find.
-"""
+RECIPE: Recipe = {
+    "kv": "fp8",
+    "mnbt": 32768,
+    "mns": 256,
+    "cg": "FULL_AND_PIECEWISE",
+    "prefix": 0,
+    "qr": "INT4",
+    "rms": 0,
+    "skinny": 0,
+    "scratch": 1,
+}
+"""What InferenceX #2247 adopted, in the landscape's words, on top of what the fit of L0 takes for the rest."""
+OLDER: Recipe = {"block": 1, "cg": "FULL_AND_PIECEWISE", "async_": 1, "prefix": 0, "qr": "INT4", "rms": 0}
+"""The oldest of `known` in search_spaces/kimik2.5-mi355x.yaml, what InferenceX ran before its #2213."""
 GAINS: Mapping[str, Mapping[object, float]] = {
     "kv": {"fp8": 0.10},
     "cg": {"FULL_DECODE_ONLY": 0.06, "FULL_AND_PIECEWISE": 0.06},
     "async_": {1: 0.03},
 }
 """What is published of single flags, roughly."""
-UNSURE = 0.03
-CYCLES, QUESTIONS, ALL_QUESTIONS = 3, 300, 1319
+CYCLES, QUESTIONS = 3, 300
 SEARCHED = 0.85
 """Share of the budget after which the best are launched again."""
 FINALISTS = 4
 REPEATS = 50
-EXPERT = ("kv", "cg", "async_", "mns", "mnbt", "qr", "block", "gmu", "omp", "prefix")
-"""What a careful person tries first; then the rest in the landscape's order."""
-ADOPTED = math.log(1.01)
-SWEPT = "mns", "mnbt"
-
-
-@dataclass
-class Ledger:
-    """What was measured of each config."""
-
-    gate: float
-    results: defaultdict[Config, list[Result]] = field(default_factory=lambda: defaultdict(list))
-
-    def add(self, config: Config, result: Result) -> None:
-        """Keep a result."""
-        self.results[config].append(result)
-
-    def logs(self, config: Config) -> tuple[float, ...]:
-        """Return a config's mean logarithm at each concurrency; none if it never ran to its end."""
-        whole = [result.logs for result in self.results[config] if result.value is not None]
-        return tuple(math.fsum(column) / len(whole) for column in zip(*whole, strict=True))
-
-    def passed(self, config: Config) -> bool:
-        """Say whether as many questions were right, over all its launches, as the gate asks for."""
-        shares = [result.accuracy for result in self.results[config] if result.accuracy is not None]
-        return bool(shares) and math.fsum(shares) / len(shares) >= self.gate
-
-    def ranked(self) -> list[Config]:
-        """Return what passed, the fastest first."""
-        passed = [config for config in self.results if self.passed(config)]
-        return sorted(passed, key=lambda config: math.fsum(self.logs(config)), reverse=True)
 
 
 def axes_of(landscape: Landscape, *, sign: float | None) -> Axes:
@@ -89,7 +67,7 @@ def axes_of(landscape: Landscape, *, sign: float | None) -> Axes:
 def _axis(landscape: Landscape, name: str, sign: float | None) -> Axis:
     levels = landscape.space[name.removesuffix("_")]
     base = levels.index(getattr(landscape.baseline, name))
-    gains = GAINS.get(name, {}) if sign is not None else {}
+    gains = {} if sign is None else {level: sign * gain for level, gain in GAINS.get(name, {}).items()}
     at_base = gains.get(levels[base], 0.0)
     return Axis(
         name=name,
@@ -97,9 +75,9 @@ def _axis(landscape: Landscape, name: str, sign: float | None) -> Axis:
         ordered=name in ORDERED,
         baseline=base,
         priors={
-            index: Prior((sign or 0.0) * (gains.get(level, 0.0) - at_base), UNSURE)
+            index: claimed(gains.get(level, 0.0) - at_base)
             for index, level in enumerate(levels)
-            if index != base and (gains.get(level, 0.0) or at_base)
+            if index != base and (level in gains or at_base)
         },
     )
 
@@ -168,11 +146,11 @@ class Sampled:
 class Aided(Sampled):
     """A sampler with all aids: constraints, short trials, races, repeats for nothing, the best launched again."""
 
-    def __init__(self, landscape: Landscape, axes: Axes, sampler: BaseSampler, *, known: bool = True) -> None:
+    def __init__(self, landscape: Landscape, axes: Axes, sampler: BaseSampler, known: Recipe | None) -> None:
         """Begin with the baseline, then the recipe that is known."""
         super().__init__(landscape, axes, sampler)
         if known:
-            self.enqueue(landscape.baseline._replace(**RECIPE))
+            self.enqueue(landscape.baseline._replace(**known))
 
     def ask(self, share: float) -> Request | None:
         """Return the next trial, in the last part of the budget another launch of one of the best."""
@@ -256,79 +234,6 @@ class Ablating(Aided):
         return Config(*(self._levels(axis)[level] for axis, level in zip(self.axes.each, point, strict=True)))
 
 
-class OneFlag:
-    """A careful person: one level at a time against the recipe of then, gains merged, the merged recipe run again."""
-
-    def __init__(self, landscape: Landscape) -> None:
-        """Begin with the baseline."""
-        self.landscape = landscape
-        self.ledger = Ledger(landscape.gate)
-        self.recipe = landscape.baseline
-        self.parents: dict[int, tuple[Config, str]] = {}
-        self.queue = self._levels()
-        self.due = [landscape.baseline]
-
-    def ask(self, share: float) -> Request | None:  # noqa: ARG002 an arm's signature
-        """Return the merged recipe if it is due, else the next level to try on the best recipe."""
-        if self.due:
-            return Request(config=self.due.pop(0))
-        parent = self.recommend()
-        for name, level in self.queue:
-            config = parent._replace(**{name: level})
-            if not self.ledger.results.get(config):
-                request = Request(config=config)
-                self.parents[id(request)] = parent, name
-                return request
-        return None
-
-    def tell(self, request: Request, result: Result) -> None:
-        """Merge what brought more than one percent."""
-        config = request.config
-        self.ledger.add(config, result)
-        parent, name = self.parents.pop(id(request), (config, ""))
-        before, after = self.ledger.logs(parent), self.ledger.logs(config)
-        if name and before and after and self.ledger.passed(config) and apart(after, before) > ADOPTED:
-            merged = self.recommend()._replace(**{name: getattr(config, name)})
-            if not self.ledger.results.get(merged):
-                self.due.append(merged)
-
-    def recommend(self) -> Config:
-        """Return the fastest that passed."""
-        return next(iter(self.ledger.ranked()), self.landscape.baseline)
-
-    def _levels(self) -> Iterator[tuple[str, Any]]:
-        """Yield all levels in an expert's order, over and over while there is time."""
-        names = [*EXPERT, *(name for name in Config._fields if name not in EXPERT)]
-        for _ in range(REPEATS):
-            for name in names:
-                for level in self.landscape.space[name.removesuffix("_")]:
-                    yield name, level
-
-
-class Sweep:
-    """A grid over two knobs."""
-
-    def __init__(self, landscape: Landscape) -> None:
-        """Begin with the baseline."""
-        self.landscape = landscape
-        self.ledger = Ledger(landscape.gate)
-        every = product(*(landscape.space[name] for name in SWEPT))
-        cells = [landscape.baseline._replace(**dict(zip(SWEPT, cell, strict=True))) for cell in every]
-        self.left = [landscape.baseline, *(cell for cell in cells if cell != landscape.baseline)]
-
-    def ask(self, share: float) -> Request | None:  # noqa: ARG002 an arm's signature
-        """Return the next cell."""
-        return Request(config=self.left.pop(0)) if self.left else None
-
-    def tell(self, request: Request, result: Result) -> None:
-        """Keep a result."""
-        self.ledger.add(request.config, result)
-
-    def recommend(self) -> Config:
-        """Return the fastest that passed."""
-        return next(iter(self.ledger.ranked()), self.landscape.baseline)
-
-
 Make = Callable[[Landscape, int], Arm]
 
 
@@ -336,24 +241,25 @@ def _sampled(sampler: Callable[[int], BaseSampler], landscape: Landscape, seed: 
     return Sampled(landscape, axes_of(landscape, sign=None), sampler(seed))
 
 
-def _ablating(landscape: Landscape, seed: int, *, sign: float | None, known: bool) -> Arm:
+def _ablating(landscape: Landscape, seed: int, *, sign: float | None, known: Recipe | None) -> Arm:
     axes = axes_of(landscape, sign=sign)
-    return Ablating(landscape, axes, AblationSampler(axes, distributions_of(axes), seed=seed), known=known)
+    return Ablating(landscape, axes, AblationSampler(axes, distributions_of(axes), seed=seed), known)
 
 
-def _aided_tpe(landscape: Landscape, seed: int) -> Arm:
+def _aided_tpe(landscape: Landscape, seed: int, *, known: Recipe) -> Arm:
     sampler = TPESampler(seed=seed, multivariate=True, group=True, constant_liar=True)
-    return Aided(landscape, axes_of(landscape, sign=None), sampler)
+    return Aided(landscape, axes_of(landscape, sign=None), sampler, known)
 
 
 ARMS: Mapping[str, Make] = {
-    "ablation": partial(_ablating, sign=1.0, known=True),
-    "ablation, no prior": partial(_ablating, sign=None, known=False),
-    "ablation, wrong prior": partial(_ablating, sign=-1.0, known=False),
+    "ablation": partial(_ablating, sign=1.0, known=RECIPE),
+    "ablation, older recipe": partial(_ablating, sign=1.0, known=OLDER),
+    "ablation, no prior": partial(_ablating, sign=None, known=None),
+    "ablation, wrong prior": partial(_ablating, sign=-1.0, known=None),
     "tpe": partial(_sampled, lambda seed: TPESampler(seed=seed)),
-    "tpe, all aids": _aided_tpe,
+    "tpe, all aids": partial(_aided_tpe, known=RECIPE),
+    "tpe, older recipe": partial(_aided_tpe, known=OLDER),
     "random": partial(_sampled, lambda seed: RandomSampler(seed=seed)),
     "one flag": lambda landscape, _: OneFlag(landscape),
     "grid of two": lambda landscape, _: Sweep(landscape),
 }
-GP: Make = partial(_sampled, lambda seed: GPSampler(seed=seed))

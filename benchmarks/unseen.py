@@ -13,7 +13,6 @@ import argparse
 import json
 from collections.abc import Iterator
 from importlib.resources import files
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ from trials.engines.emulated.landscape import AITER_FLAGS, OWN_FLAGS, Landscape,
 L0 = Path(str(files("trials.engines.emulated"))) / "L0.json"
 SEED = 2026
 LARGE = frozenset({"tp", "ep", "aiter", "moe", "mla"})
-PAIRS = 200
+PAIRS = 50
 MISSED = 1 / 3
 SAMPLES = 3000
 STARTS = 5
@@ -91,21 +90,35 @@ def _pair(said: dict[str, Any], source: np.random.Generator) -> list[Any]:
 def paired(said: dict[str, Any], source: np.random.Generator) -> dict[str, Any]:
     """Add pairs that act on each other, as strongly as asked for."""
     landscape = parse(said)
-    levels = [(name, value) for name in Config._fields if name not in LARGE for value in values_of(landscape, name)]
-    every = [(*one, *other) for one, other in combinations(levels, 2) if one[0] != other[0]]
-    chosen = [every[at] for at in source.choice(len(every), PAIRS, replace=False)]
+    names = [name for name in Config._fields if name not in LARGE]
+    crossed = [_crossed(landscape, names, source) for _ in range(PAIRS)]
     gains = source.standard_normal(PAIRS)
-    scale = _scale(landscape, chosen, gains, source)
-    effects = [[*pair, float(round(scale * gain, 5))] for pair, gain in zip(chosen, gains, strict=True)]
+    signed = [(*pair, sign * gain) for pairs, gain in zip(crossed, gains, strict=True) for *pair, sign in pairs]
+    scale = _scale(landscape, signed, source)
+    effects = [[*pair, float(round(scale * gain, 5))] for *pair, gain in signed]
     return with_best({**said, "pair_effects": effects}, source)
 
 
-def _scale(landscape: Landscape, pairs: list[tuple[Any, ...]], gains: np.ndarray, source: np.random.Generator) -> float:
+def _crossed(landscape: Landscape, names: list[str], source: np.random.Generator) -> list[tuple[Any, ...]]:
+    """Return two levels of one parameter with two of another, and signs: no level is better or worse by itself."""
+    one, other = (names[at] for at in source.choice(len(names), 2, replace=False))
+    first, second = (
+        [values_of(landscape, name)[at] for at in source.choice(len(values_of(landscape, name)), 2, replace=False)]
+        for name in (one, other)
+    )
+    return [
+        (one, v, other, w, 1 if at == place else -1) for at, v in enumerate(first) for place, w in enumerate(second)
+    ]
+
+
+def _scale(landscape: Landscape, pairs: list[tuple[Any, ...]], source: np.random.Generator) -> float:
     """Return how strong pairs must be for single effects to miss a third."""
     sample = [found for found in (_small(landscape, source) for _ in range(SAMPLES)) if serves(landscape, found)]
     rows = np.array([[1.0, *_indicators(landscape, each)] for each in sample])
-    held = np.array([[getattr(c, a) == v and getattr(c, b) == w for a, v, b, w in pairs] for c in sample], dtype=float)
-    plain, added = np.log([objective(landscape, each) for each in sample]), held @ gains
+    held = np.array(
+        [[getattr(c, a) == v and getattr(c, b) == w for a, v, b, w, _ in pairs] for c in sample], dtype=float
+    )
+    plain, added = np.log([objective(landscape, each) for each in sample]), held @ [gain for *_, gain in pairs]
     low, high = 0.0, 1.0
     for _ in range(40):
         middle = (low + high) / 2

@@ -77,7 +77,7 @@ class AblationSampler(BaseSampler):
     ) -> dict[str, Any]:
         """Return the next config to try."""
         history = read(study, self._axes, asking=trial.number)
-        known = beliefs(self._axes, self._features, history.told)
+        known = beliefs(self._axes, self._features, history.told).awaiting(history.running)
         source = np.random.default_rng([self._seed, trial.number])
         return self._axes.params(propose(known, history, source, turn=trial.number))
 
@@ -118,7 +118,7 @@ def climbed(known: Beliefs, start: Point, effects: Sequence[Floats], climb: Clim
     for gain, axis, level in _gains(start, effects, climb.least):
         if len(changed) >= climb.flips:
             break
-        if axis in changed:
+        if axis in changed or (axis, level) in known.pending:
             continue
         total, moves = _eased(known, point, effects, {axis: level}, gained + gain, fixed=changed)
         reached = _with(point, moves)
@@ -140,7 +140,8 @@ def isolated(known: Beliefs, taken: frozenset[Point]) -> Point | None:
         (float(effects[axis][level] + deviations[axis][level] - effects[axis][start[axis]]), point)
         for axis, one in enumerate(known.axes.each)
         for level in range(len(one.levels))
-        if (times := known.suspicions(axis, level))
+        if (axis, level) not in known.pending
+        and (times := known.suspicions(axis, level))
         and (start := known.incumbent if times == 1 else known.axes.baseline)
         and (point := moved(start, axis, level)) not in taken
     ]

@@ -6,7 +6,7 @@ baseline, so that far levels borrow from near ones. All effects are 0 at the bas
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -87,6 +87,19 @@ class Posterior:
         """Return one plausible set of effects, by axis and level."""
         root = np.linalg.cholesky(self.covariance)
         return self.features.levels(self.mean + root @ source.standard_normal(len(self.mean)))
+
+    def after(self, points: Sequence[Point], deviation: float) -> "Posterior":
+        """
+        Return how much will be certain, but not what, when these points have been measured too.
+
+        Args:
+            deviation: Of each measurement.
+        """
+        rows = self.features.rows(points)
+        seen = rows @ self.covariance
+        known = seen.T @ np.linalg.solve(seen @ rows.T + deviation**2 * np.eye(len(rows)), seen)
+        left = self.covariance - known
+        return replace(self, covariance=(left + left.T) / 2)
 
     @cached_property
     def effects(self) -> list[Floats]:

@@ -16,8 +16,8 @@ Point = tuple[int, ...]
 """The index of a level for each axis."""
 
 
-UNSURE = 0.03
-"""How far off what a space believes of a level may be, as a standard deviation of the logarithm."""
+UNSURE = 0.05
+"""How far off what is believed of a level may be on top of its own size, as a standard deviation of the logarithm."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,19 @@ class Prior:
 
     mean: float
     deviation: float
+
+
+def claimed(gain: float) -> Prior:
+    """
+    Return the prior of a level that is said to bring a gain.
+
+    It is doubted as much as it is large: one that is wrong must still be tried, and then the launches outvote it.
+
+    Args:
+        gain: Over the baseline's level: 0.1 is a tenth more.
+    """
+    mean = math.log1p(gain)
+    return Prior(mean, math.hypot(UNSURE, mean))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +112,7 @@ def _axis(name: str, knob: Knob, baseline: Scalar) -> Axis:
         ordered=ordered,
         baseline=values.index(baseline),
         priors={
-            values.index(value): Prior(math.log1p(gain), UNSURE)
+            values.index(value): claimed(gain)
             for value, gain in ((domain.read(text), gain) for text, gain in knob.prior.items())
             if value in values and value != baseline
         },

@@ -2,8 +2,8 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -36,6 +36,7 @@ class Beliefs:
         ruins: Who is to blame for trials far slower than their levels explain.
         scores: Estimated logarithm over the baseline's of each measured point that did not miss the gate.
         passed: Of those, the points that passed by a standard error.
+        pending: Levels, each with its axis, that have never gone well and are in a launch that runs.
     """
 
     axes: Axes
@@ -45,6 +46,7 @@ class Beliefs:
     ruins: Blame
     scores: Mapping[Point, float]
     passed: frozenset[Point]
+    pending: frozenset[tuple[int, int]] = frozenset()
 
     @property
     def incumbent(self) -> Point:
@@ -61,6 +63,19 @@ class Beliefs:
     def all(self) -> Blame:
         """Who is to blame for anything."""
         return together((self.crashes, self.losses, self.ruins))
+
+    def awaiting(self, running: Collection[Point]) -> "Beliefs":
+        """Return the beliefs while these points are being launched: what they will tell needs no other launch."""
+        return replace(
+            self,
+            posterior=self.posterior.after(sorted(running), math.hypot(NOISE, MISFIT)),
+            pending=frozenset(
+                (axis, level)
+                for point in running
+                for axis, level in enumerate(point)
+                if self.crashes.untried(axis, level)
+            ),
+        )
 
     def risk(self, point: Point) -> float:
         """Return the probability that a point fails, misses the gate or is far too slow."""

@@ -48,13 +48,16 @@ class Blame:
 
     def risk(self, point: Point) -> float:
         """Return the probability that a point goes wrong by its own fault."""
-        at = _at(self.starts, point)
-        return min(SUREST, float(1 - np.exp(_total(self.log_innocent[np.ix_(at, at)]))))
+        at = _at(self.starts, [point])[0]
+        return min(SUREST, float(1 - np.exp(_total(self.log_innocent[at[:, None], at]))))
+
+    def untried(self, axis: int, level: int) -> bool:
+        """Say whether a level has never gone well."""
+        return not self.cleared[self.starts[axis] + level]
 
     def suspicions(self, axis: int, level: int) -> int:
         """Return how often a level went wrong; none once it has gone well."""
-        at = self.starts[axis] + level
-        return 0 if self.cleared[at] else int(self.accused[at])
+        return int(self.accused[self.starts[axis] + level]) if self.untried(axis, level) else 0
 
 
 def blame(axes: Axes, *, well: Sequence[Point], wrong: Sequence[Point]) -> Blame:
@@ -66,7 +69,7 @@ def blame(axes: Axes, *, well: Sequence[Point], wrong: Sequence[Point]) -> Blame
     prior = np.full(cleared.shape, PAIR)
     np.fill_diagonal(prior, SINGLE)
     odds = np.log(prior / (1 - prior)) + cleared * np.log(CLEARED)
-    return Blame(starts, _log_innocent(odds, [_at(starts, point) for point in wrong]), bad.sum(0), good.sum(0))
+    return Blame(starts, _log_innocent(odds, _at(starts, wrong)), bad.sum(0), good.sum(0))
 
 
 def together(blames: Sequence[Blame]) -> Blame:
@@ -79,42 +82,44 @@ def together(blames: Sequence[Blame]) -> Blame:
     )
 
 
-def _log_innocent(odds: Floats, wrong: Sequence[Indices]) -> Floats:
+def _log_innocent(odds: Floats, wrong: Indices) -> Floats:
     """
     Return each suspect's innocence, from its odds before anything went wrong.
 
     Belief propagation: what one crash says of a suspect depends on what all the others say of its companions.
+
+    Args:
+        wrong: A row for each crash, the places of its levels.
     """
-    said = [np.zeros((len(at), len(at))) for at in wrong]
+    suspects = wrong[:, :, None], wrong[:, None, :]
+    said = np.zeros((*wrong.shape, wrong.shape[1]))
     for _ in range(PASSES):
-        believed = _believed(odds, wrong, said)
-        for told, at in zip(said, wrong, strict=True):
-            innocent = -np.logaddexp(0.0, believed[np.ix_(at, at)] - told)
-            told[:] = (told - np.log(1 - (1 - CHANCE) * np.exp(_total(innocent) - innocent))) / 2
-    return -np.logaddexp(0.0, _believed(odds, wrong, said))
+        innocent = -np.logaddexp(0.0, _believed(odds, suspects, said)[suspects] - said)
+        others = _total(innocent)[:, None, None] - innocent
+        said = (said - np.log(1 - (1 - CHANCE) * np.exp(others))) / 2
+    return -np.logaddexp(0.0, _believed(odds, suspects, said))
 
 
-def _believed(odds: Floats, wrong: Sequence[Indices], said: Sequence[Floats]) -> Floats:
+def _believed(odds: Floats, suspects: tuple[Indices, Indices], said: Floats) -> Floats:
     """Return the odds of each suspect after what every crash says."""
     believed = odds.copy()
-    for told, at in zip(said, wrong, strict=True):
-        believed[np.ix_(at, at)] += told
+    np.add.at(believed, suspects, said)
     return believed
 
 
-def _total(inside: Floats) -> float:
-    """Return the sum over a point's suspects, each pair once."""
-    return float(inside.sum() + np.trace(inside)) / 2
+def _total(inside: Floats) -> Floats:
+    """Return the sum over a point's suspects, each pair once; of each point where there are several."""
+    total: Floats = (inside.sum((-2, -1)) + np.trace(inside, axis1=-2, axis2=-1)) / 2
+    return total
 
 
-def _at(starts: Sequence[int], point: Point) -> Indices:
-    """Return the places of a point's levels among all."""
-    return np.array(starts, dtype=np.intp) + np.array(point, dtype=np.intp)
+def _at(starts: Sequence[int], points: Sequence[Point]) -> Indices:
+    """Return a row for each point, the places of its levels among all."""
+    return np.array(points, dtype=np.intp).reshape(-1, len(starts)) + np.array(starts, dtype=np.intp)
 
 
 def _held(starts: Sequence[int], count: int, points: Sequence[Point]) -> Floats:
     """Return for each point which of all levels it has."""
     held = np.zeros((len(points), count))
-    for row, point in zip(held, points, strict=True):
-        row[_at(starts, point)] = 1.0
+    np.put_along_axis(held, _at(starts, points), 1.0, axis=1)
     return held

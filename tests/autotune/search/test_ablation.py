@@ -112,6 +112,14 @@ def test_what_runs_is_not_proposed_again() -> None:
         running.add(point)
 
 
+def test_what_never_went_well_is_in_one_launch_at_a_time() -> None:
+    told = (ran(BASE, 100.0), ran(on(0), 101.0), Told(on(1, 2), None))
+    aware = known(*told).awaiting({on(0, 1), on(3)})
+    assert aware.pending == {(1, 1), (3, 1)}
+    assert climbed(aware, BASE, effects(k0=0.01, k1=0.05, k2=0.03, k3=0.05), SAMPLED) == on(0, 2)
+    assert isolated(aware, frozenset()) == on(0, 2)
+
+
 def test_a_sample_changes_few_knobs_of_where_it_starts() -> None:
     told = (ran(BASE, 100.0),)
     for seed in range(20):

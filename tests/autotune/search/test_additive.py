@@ -51,6 +51,20 @@ def test_neighbours_share_what_is_learned_of_an_ordered_knob() -> None:
     assert posterior.effects[1][1] == pytest.approx(0.0)
 
 
+def test_a_launch_that_runs_will_make_certain_what_is_in_it_and_moves_nothing() -> None:
+    posterior = fit(features(BOTH), [seen((1, 3), 0.02, 0.03), seen((0, 2), 0.0, 0.03)])
+    awaited = posterior.after([(2, 2)], 0.03)
+    assert awaited.effects[0].tolist() == posterior.effects[0].tolist()
+    assert awaited.deviations[0][2] < posterior.deviations[0][2]
+    as_measured = fit(features(BOTH), [seen((1, 3), 0.02, 0.03), seen((0, 2), 0.0, 0.03), seen((2, 2), 0.0, 0.03)])
+    assert awaited.deviations[0][2] == pytest.approx(as_measured.deviations[0][2], rel=0.1)
+
+
+def test_no_launch_that_runs_changes_nothing() -> None:
+    posterior = fit(features(BOTH), [seen((1, 3), 0.02)])
+    assert posterior.after([], 0.03).deviations[0].tolist() == pytest.approx(posterior.deviations[0].tolist())
+
+
 def test_effects_are_found_among_noise() -> None:
     source = np.random.default_rng(1)
     truth = np.array([0.0, 0.06, -0.04])

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from autotune.search.axes import axes, moved
+from autotune.search.axes import axes, claimed, moved
 from autotune.search.flat import GRID, to_config
 from search_spaces import SearchSpace, SpaceError
 from tests.autotune.conftest import Loaded
@@ -71,6 +71,13 @@ knobs:
     level, yes = ({at: prior.mean for at, prior in axis.priors.items()} for axis in every.each)
     assert level == pytest.approx({2: math.log(1.1), 0: math.log(0.95)})
     assert yes == pytest.approx({0: math.log(1.02)})
+
+
+@pytest.mark.parametrize("gain", [0.1, -0.1, 0.02])
+def test_a_claim_leaves_room_for_its_contrary(gain: float) -> None:
+    prior = claimed(gain)
+    assert prior.mean == pytest.approx(math.log1p(gain))
+    assert abs(prior.mean) < prior.deviation
 
 
 def test_a_prior_of_a_value_that_the_knob_does_not_take_is_refused(loaded: Loaded) -> None:
