@@ -193,7 +193,7 @@ def leaving_nothing(bench: Bench, *, within_s: float) -> Iterator[Bench]:
         left = bench.left_after(within_s)
         for process in bench.living():
             process.kill()
-        assert left == []
+        assert not left, f"still running after {within_s:g} s: {left}"
 
 
 def serves(process: psutil.Process) -> bool:
