@@ -1,9 +1,12 @@
 """A rehearsal: which emulated machine stands in for the real one. Nothing that it says is evidence."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from search_spaces import Workload
+from trials.engines.emulated.chance import Noise
 from trials.engines.emulated.images import PREFIX
 from trials.engines.emulated.log import virtual_s
 from trials.serving import Launch
@@ -35,6 +38,11 @@ class Emulation:
         """Return the launch that stands in for a real one: the same flags and environment, another program."""
         env = {**launch.env, **self._env(launch.folder, launch.image)}
         return replace(launch, engine=ENGINE, env=env, launcher="process", image=None)
+
+    def window_sd(self, workload: Workload) -> dict[int, float]:
+        """Return how much warm-up runs of one launch differ at each concurrency; nothing where they don't."""
+        sd = Noise.scaled(self.noise).cycle / math.sqrt(workload.warmup_waves)
+        return dict.fromkeys(workload.concurrency, sd) if sd else {}
 
     def _env(self, folder: Path, image: str | None) -> dict[str, str]:
         """Return how to emulate; launches whose folders have other names differ in luck."""

@@ -118,9 +118,11 @@ def resume(
 
 
 def _noise(space: SearchSpace, root: Path, emulation: Emulation | None) -> dict[int, float]:
-    """Return how much windows differ, where that was measured of the space here; say it where it was not."""
+    """Return how much windows differ: as measured of the space here, or as emulated; say it where it is not known."""
     found = known_noise(space, root, emulation)
-    if found is None and emulation is None:
+    if found is None and emulation is not None:
+        return emulation.window_sd(space.workload)
+    if found is None:
         typer.echo("autotune: how launches differ here is not known: `autotune noise` measures it", err=True)
     return window_sd(found)
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
+
 from search_spaces import Conversation, Prompts, SharedPrefix, Trace, Workload, read_conversations, read_prompts
 from trials.load.words import WORDS
 
@@ -133,13 +135,14 @@ class _Pen:
     """Writes prompts: ids of tokens where the workload says which, words of about one token each where it does not."""
 
     def __init__(self, ids: tuple[int, int] | None, seed: str) -> None:
-        self._draw = _draw(seed)
+        self._draw, self._tokens = _draw(seed), np.random.default_rng(list(seed.encode()))
         self.text = ids is None
-        self._pool = list(range(len(WORDS)) if ids is None else range(ids[0], ids[1] + 1))
+        self._first, self._last = (0, len(WORDS) - 1) if ids is None else ids
 
     def write(self, tokens: int) -> list[int]:
         """Return so many tokens, drawn independently; a word is told by its place among the words."""
-        return self._draw.choices(self._pool, k=tokens)
+        drawn: list[int] = self._tokens.integers(self._first, self._last, size=tokens, endpoint=True).tolist()
+        return drawn
 
     def nonce(self) -> str:
         """Return a word that no other prompt begins with."""
