@@ -10,6 +10,7 @@ from tests.conftest import ROOT
 
 
 @pytest.mark.ray
+@pytest.mark.long
 def test_two_trials_print_both_figures_beside_their_targets() -> None:
     ran = subprocess.run(
         [sys.executable, "-m", "benchmarks.overhead", "--trials", "2"],

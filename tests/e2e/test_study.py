@@ -41,7 +41,14 @@ def four_configs(home: Path) -> Path:
             "hardware": "cpu",
             "files": {"weights": {"data": weights.data}, "adapter": {"space": "adapter.gguf"}},
         },
-        "workload": {"input_tokens": 32, "output_tokens": 16, "concurrency": [2], "warmup_waves": 1},
+        "workload": {
+            "input_tokens": 32,
+            "output_tokens": 16,
+            "concurrency": [2],
+            "waves": 4,
+            "warmup_waves": 1,
+            "window_sd": {2: 0.1},
+        },
         "serve": {"args": ["--model", "${weights}", "--lora", "${adapter}", "--ctx-size", 1024, "--parallel", 2]},
         "baseline": {"threads": 1, "poll": 50},
         "knobs": {

@@ -68,7 +68,8 @@ def test_a_worker_that_is_killed_costs_one_try(bench: Bench) -> None:
 
 
 @pytest.mark.ray
-@pytest.mark.parametrize("process", ["raylet/raylet", pytest.param("gcs/gcs_server", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("process", ["raylet/raylet", "gcs/gcs_server"])
 def test_a_study_whose_ray_died_says_so_and_goes_on_in_another(bench: Bench, process: str) -> None:
     slower_configs(bench, 0.02, 0.03)
     driver = bench.start("study", "fake.yaml")
