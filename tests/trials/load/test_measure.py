@@ -22,7 +22,7 @@ from trials.load.timing import ClientUse, Ran, RequestTiming
 from trials.smi import Gpu
 from trials.telemetry import Sample, Telemetry
 
-SLOW = ("--token-s", "0.01", "--metrics")
+SLOW = ("--token-s", "0.05", "--metrics")
 BUILT = "ggml_metal_library_compile_pipeline: compiling pipeline: base = 'kernel', name = 'kernel'"
 ALIKE = {2: 10.0}  # any two runs are
 POINT = Point(
@@ -184,7 +184,7 @@ def test_what_the_server_counted_stands_beside_what_the_client_saw(tmp_path: Pat
 
 
 def test_a_server_without_counters_is_measured_all_the_same(tmp_path: Path) -> None:
-    with serving(tmp_path, "--token-s", "0.01") as server:
+    with serving(tmp_path, "--token-s", "0.05") as server:
         loaded = measure(server, POINT, Telemetry())
     assert loaded.last.counted is None
     assert loaded.metrics(gpus=1).tok_per_s_per_watt is None
