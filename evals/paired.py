@@ -68,7 +68,7 @@ def power(pairs: int, margin: float, *, discordant: float) -> float:
 
 
 def _binomial(successes: np.ndarray, trials: np.ndarray | int, rate: float) -> np.ndarray:
-    """Return the binomial probability; scipy.stats has it too, for 46 MB of a driver's memory."""
+    """Return the binomial probability; scipy.stats has it too, for 20 MB of a driver's memory."""
     failures = trials - successes
     ways = special.gammaln(trials + 1) - special.gammaln(successes + 1) - special.gammaln(failures + 1)
     chance: np.ndarray = np.exp(ways + special.xlogy(successes, rate) + special.xlog1py(failures, -rate))
