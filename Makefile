@@ -12,7 +12,7 @@ demo: $(BIN)/.runtime  ## a real engine tuned end to end on this machine, minute
 
 test: check  ## everything that CI runs
 	$(BIN)/autotune fetch demo
-	$(BIN)/pytest -m 'not engine and not long' --numprocesses 3 --dist worksteal  # on two cores: they mostly wait
+	$(BIN)/pytest -m 'not engine and not long' --numprocesses 3 --dist loadfile --no-loadscope-reorder  # on two cores: they mostly wait
 	$(BIN)/pytest -m 'engine and not long'  # one at a time: real engines want the cores
 
 check: install  ## what needs no engine: format, lint, types, layers

@@ -3,12 +3,13 @@
 import httptools
 
 NOT_HTTP = (httptools.HttpParserError, httptools.HttpParserUpgrade)
-"""What `feed` raises at bytes that are no answer to a plain request."""
+"""What `feed` raises at bytes that are no answer to a plain request, or come after the end of one."""
+FINAL = 200  # the lowest status that is not interim
 
 
 class Framing:
     """
-    The head and the end of one answer.
+    The head and the end of one answer; interim ones before it (HTTP 1xx) are skipped.
 
     Attributes:
         status: HTTP's, or None before the head is whole.
@@ -31,18 +32,26 @@ class Framing:
         delimiters = {b"content-length", b"transfer-encoding"}
         return self.status is not None and delimiters.isdisjoint(name.lower() for name, _ in self.headers)
 
+    def on_message_begin(self) -> None:
+        """Refuse what comes after the end (called by the parser, which would take it for the next answer)."""
+        if self.whole:
+            raise ValueError("the answer has ended")
+        self.headers.clear()
+
     def on_header(self, name: bytes, value: bytes) -> None:
         """Keep a header (called by the parser)."""
         self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         """Note that the head is whole (called by the parser)."""
-        self.status = self._parser.get_status_code()
+        if (status := self._parser.get_status_code()) >= FINAL:
+            self.status = status
 
     def on_message_complete(self) -> None:
         """Note that the answer is whole (called by the parser)."""
-        self.whole = True
-        self.keep_alive = self._parser.should_keep_alive()
+        if self.status is not None:
+            self.whole = True
+            self.keep_alive = self._parser.should_keep_alive()
 
 
 class Body(Framing):

@@ -207,7 +207,11 @@ class _Answer:
         """
         framing, aligned = self._framing, self._aligned
         framing.stamp_ns = stamp_ns
-        framing.feed(data)
+        try:
+            framing.feed(data)
+        except NOT_HTTP:
+            if not framing.whole:  # what comes after the end takes nothing from it
+                raise
         if self._senseless or framing.status is None or framing.status // 100 != 2:  # noqa: PLR2004 HTTP's own classes
             return
         events = self._events(framing.taken())

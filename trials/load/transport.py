@@ -230,7 +230,8 @@ class _Connection(asyncio.Protocol):
         try:
             reply.framing.feed(data)
         except NOT_HTTP as error:
-            reply.finish(now_ns, httpx.RemoteProtocolError(f"not an HTTP answer: {error}"))
+            unasked = reply.framing.whole  # it stands, but nothing more can be asked on this connection
+            reply.finish(now_ns, None if unasked else httpx.RemoteProtocolError(f"not an HTTP answer: {error}"))
             self.abort()
             return
         if reply.framing.whole:
@@ -286,8 +287,7 @@ class _Content(httpx.AsyncByteStream):
         try:
             self._body.feed(data)
         except NOT_HTTP:
-            await self._reply.end()  # it has failed by the same bytes, and says so in httpx's words
-            raise
+            await self._reply.end()  # if it has failed by the same bytes, it says so in httpx's words
         return [part for _, part in self._body.taken()]
 
     async def aclose(self) -> None:

@@ -61,3 +61,22 @@ def test_a_body_is_taken_piece_by_piece() -> None:
 def test_what_is_no_answer_is_refused(data: bytes) -> None:
     with pytest.raises(NOT_HTTP):
         Framing().feed(data)
+
+
+@pytest.mark.parametrize("interim", [b"100 Continue\r\n", b"103 Early Hints\r\nLink: </a>\r\n"])
+def test_an_interim_answer_is_none(interim: bytes) -> None:
+    body = Body()
+    body.feed(b"HTTP/1.1 " + interim + b"\r\n")
+    assert (body.status, body.whole) == (None, False)
+    body.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na")
+    assert (body.status, body.whole, body.taken()) == (200, True, [(0, b"a")])
+    assert body.headers == [(b"Content-Length", b"1")]
+
+
+@pytest.mark.parametrize("more", [b"HTTP/1.1 500 Late\r\nContent-Length: 1\r\n\r\nb", b"\x00", b"data: b\n\n"])
+def test_what_comes_after_the_end_is_refused_and_changes_nothing(more: bytes) -> None:
+    body = Body()
+    with pytest.raises(NOT_HTTP):
+        body.feed(b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na" + more)
+    assert (body.status, body.whole, body.taken()) == (200, True, [(0, b"a")])
+    assert body.headers == [(b"Content-Length", b"1")]

@@ -214,6 +214,13 @@ def test_no_answer_at_all_tells_nothing() -> None:
     assert read([]) == Streamed(error="the stream ended without usage")
 
 
+@pytest.mark.parametrize("more", ["HTTP/1.1 500 Late\r\n\r\nx", "?"])
+def test_an_answer_stands_whatever_comes_with_its_end(more: str) -> None:
+    whole = CHUNKED + chunk(text(" a")) + chunk(USAGE + DONE) + "0\r\n\r\n"
+    assert read([(10**9, (whole + more).encode())]) == read([(10**9, whole.encode())])
+    assert read([(10**9, whole.encode())]).error is None
+
+
 def test_what_is_no_http_is_shown() -> None:
     said = read([(0, b"220 mail.example ESMTP\r\n")])
     assert said.error is not None

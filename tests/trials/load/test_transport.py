@@ -110,10 +110,11 @@ def test_a_reset_is_a_read_error(url: str) -> None:
     assert isinstance(broken(url, Answer(pieces=(CHUNKED,), then="reset")), httpx.ReadError)
 
 
-def test_a_connection_on_which_something_comes_unasked_is_not_used_again(url: str) -> None:
+@pytest.mark.parametrize("pieces", [(TWO, TWO), (TWO + TWO,), (TWO + "?",)], ids=["after", "with", "senseless"])
+def test_a_connection_on_which_something_comes_unasked_is_not_used_again(url: str, pieces: tuple[str, ...]) -> None:
     async def asked() -> bool:
         transport, where = StampTransport(), httpx.URL(url)
-        request = encoded(httpx.Request("POST", url, json={"prompt": Answer(pieces=(TWO, TWO)).prompt}))
+        request = encoded(httpx.Request("POST", url, json={"prompt": Answer(pieces=pieces).prompt}))
         await (await transport.send(where, request)).end()
         while transport._connection is not None and transport._connection.idle:  # noqa: ASYNC110 the server's doing
             await asyncio.sleep(0.001)
@@ -123,6 +124,11 @@ def test_a_connection_on_which_something_comes_unasked_is_not_used_again(url: st
         return reply.reused
 
     assert not asyncio.run(asked())
+
+
+def test_an_answer_stands_whatever_comes_with_its_end(url: str) -> None:
+    for more in (TWO, "?"):
+        assert post(url, Answer(pieces=(TWO + more,)), Answer(pieces=(TWO,))) == [b"data: a\n\ndata: b\n\n"] * 2
 
 
 def test_a_server_that_is_not_there_is_named() -> None:
