@@ -161,7 +161,8 @@ def _kind(loaded: Loaded, theirs: Sequence[Fault]) -> Literal["refused", "stuck"
     failed = [timing for timing in loaded.last.ran.timings if timing.error]
     if any(timing.refused for timing in failed):
         return "refused"
-    return "stuck" if any(timing.timed_out for timing in failed) else "wrong"
+    late = any(timing.timed_out for timing in failed) or any(fault.late for fault in theirs)
+    return "stuck" if late else "wrong"
 
 
 def _watching(serve: Serve) -> AbstractContextManager[Telemetry]:

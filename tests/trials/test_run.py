@@ -1,6 +1,7 @@
 """One trial from its plan to its folder, through an engine that is a real process, good or bad."""
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -233,6 +234,12 @@ def test_a_load_that_takes_too_long_is_stuck_and_keeps_its_requests(plan: Plans)
     assert (outcome.failure, outcome.reason) == ("stuck", message)
     timed_out = [timing.timed_out for _, _, timing in record.read(trial.folder / "requests.parquet")]
     assert timed_out == [False] * (len(timed_out) - 1) + [True]
+
+
+def test_a_load_whose_time_is_up_between_two_requests_is_stuck_too(plan: Plans) -> None:
+    outcome = infeasible(plan(load_s=1e-6))
+    assert outcome.failure == "stuck"
+    assert re.search(r": 0 of \d+ requests: the load took longer than its \S+ s$", outcome.reason)
 
 
 @pytest.mark.parametrize(

@@ -49,10 +49,17 @@ SLOPES = ((0.02, 4.9), (0.10, 3.0))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """Why a run is no measurement, and whose fault it is: the engine's, or the client's and its host's."""
+    """
+    Why a run is no measurement.
+
+    Attributes:
+        whose: The engine's fault, or the client's and its host's.
+        late: Whether a deadline passed while no request was under way that could have said so.
+    """
 
     whose: Literal["engine", "client"]
     reason: str
+    late: bool = False
 
 
 def failed(ran: Ran) -> tuple[Fault, ...]:

@@ -217,7 +217,8 @@ class _Bench:
         """Return the fault of a run that its deadline ended while nothing was in flight that could have failed."""
         if len(ran.timings) == planned or any(timing.error for timing in ran.timings):
             return ()
-        return (Fault(whose="engine", reason=f"{len(ran.timings)} of {planned} requests: {self._deadline.reason}"),)
+        reason = f"{len(ran.timings)} of {planned} requests: {self._deadline.reason}"
+        return (Fault(whose="engine", reason=reason, late=True),)
 
     def _counters(self) -> Counters | None:
         """Return the server's counters once it has counted what it has answered, or after a moment anyway."""
