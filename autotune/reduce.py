@@ -62,7 +62,8 @@ def reduction(
     own, goal = of(launches, "reduce", winner.number), space.objective
     arms = (BASELINE, CANDIDATE, REDUCED, *beside)
     comparison = compared(own, BASELINE, REDUCED, goal)
-    out = failure(own, REDUCED) or failure(own, BASELINE)
+    beaten = failure(own, BASELINE)
+    out = failure(own, REDUCED) or (beaten and f"the baseline beside it failed: {beaten}")
     over = out or decided(own, arms, comparison)
     return Reduction(
         config=config,

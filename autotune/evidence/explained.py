@@ -8,6 +8,7 @@ from autotune.ablate import Ablation, Finding, Part
 from autotune.confirm import Beside
 from autotune.evidence.tables import Row, Table, frame, interval, percent, shown
 from autotune.pooled import Change
+from autotune.reduce import Reduction
 from autotune.regimes import Regime
 from autotune.rounds import DEFAULTS, NAMES
 from search_spaces import Config, Reference, SearchSpace, resolve
@@ -19,8 +20,8 @@ VERDICTS: Mapping[str, str] = {
     "needed": "needed: kept",
     "tied": "tied to others: kept",
     "not tested": "not tested: kept",
-    "nothing measurable": "nothing measurable: goes back to the default",
-    "costs": "costs: goes back to the default",
+    "nothing measurable": "nothing measurable",
+    "costs": "costs",
 }
 
 
@@ -83,6 +84,21 @@ def _part(part: Part) -> Row:
         "brings": change(part.gain) or part.because,
         "verdict": VERDICTS[part.verdict],
     }
+
+
+def kept_because(less: Reduction | None) -> str:
+    """Return why a winner keeps the knobs that bring nothing measurable: what became of the recipe without them."""
+    if less is None:
+        return "the space has no other recipe without them"
+    if less.out:
+        return less.out
+    if less.comparison is None or less.full is None:
+        return "too few of its launches came to their end"
+    overall, full = less.comparison.overall, less.full.overall
+    return (
+        f"{percent(overall.change)} ({interval(overall)}) against the baseline, {less.comparison.result}; "
+        f"{percent(full.change)} ({interval(full)}) against the winner with them"
+    )
 
 
 def regimes(found: Sequence[Regime], config: Config, space: SearchSpace) -> Table:

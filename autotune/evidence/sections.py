@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from autotune.ablate import Ablation
 from autotune.compare import MOST, Comparison
 from autotune.confirm import Standing
 from autotune.evidence import explained, facts, sides, tables
@@ -12,6 +13,7 @@ from autotune.evidence.raw import ANSWERS, REQUESTS, Sources, behind
 from autotune.evidence.tables import Table
 from autotune.evidence.words import Said, said
 from autotune.folder import LaunchRecord
+from autotune.reduce import Reduction
 from autotune.rounds import BASELINE, CANDIDATE, DEFAULTS, REDUCED, REFERENCE, name
 from trials.outcome import Judgement, Measured
 
@@ -134,7 +136,8 @@ def _explained(found: Evidence) -> Iterator[Section]:
         sd = "unknown" if apart.launch_sd is None else f"{100 * apart.launch_sd:.1f} %"
         after = (said("ablation", sd=sd),)
         yield Section(heading=said("heading ablation"), table=settings, after=after, raw=raw)
-        yield Section(heading=said("heading parts"), table=explained.parts(apart), raw=raw)
+        parts = explained.parts(apart)
+        yield Section(heading=said("heading parts"), table=parts, after=_reduced(apart, proof.reduction), raw=raw)
     if proof.regimes:
         raw = _behind(found, lambda one: one.stage == "regimes")
         table = explained.regimes(proof.regimes, proof.config, space)
@@ -145,6 +148,16 @@ def _explained(found: Evidence) -> Iterator[Section]:
         table = explained.reference(space.reference, proof.launches, launched)
         heading = said("heading reference", label=space.reference.label)
         yield Section(heading=heading, table=table, after=(said("reference"),), raw=raw)
+
+
+def _reduced(apart: Ablation, less: Reduction | None) -> tuple[Said, ...]:
+    """Return what became of the recipe without what brings nothing measurable, once that is known."""
+    if not apart.dropped or apart.next or (less and less.next):
+        return ()
+    knobs = ", ".join(apart.dropped)
+    if less and less.stands:
+        return (said("left out", knobs=knobs),)
+    return (said("left in", knobs=knobs, why=explained.kept_because(less)),)
 
 
 def _recipe(found: Evidence) -> str:

@@ -94,6 +94,17 @@ def test_a_reduced_recipe_that_fails_its_gate_leaves_the_winner(world: World) ->
     assert proof.comparison == proof.conclusion.standings[-1].comparison
 
 
+def test_a_baseline_that_fails_beside_a_reduced_recipe_leaves_the_winner_and_is_named(world: World) -> None:
+    tried = fastest(world.searched(best="abgh"))
+    world.finish(tried)
+    at = next(n for n, one in enumerate(world.launches) if one.stage == "reduce" and one.arm == "A")
+    world.launches[at:] = [replace(world.launches[at], outcome=MEMORY)]
+    proof = prove(tried, world.launches, world.space)
+    assert proof.reduction is not None
+    assert proof.reduction.out == "the baseline beside it failed: memory: out of memory"
+    assert proof.config["g"] is True
+
+
 def test_the_full_gate_is_asked_once_of_each_that_may_be_recommended_and_of_the_baseline(world: World) -> None:
     world.finish(fastest(world.searched(best="abgh")))
     asked = [one.arm for one in world.launches if isinstance(one.outcome, Measured) and one.outcome.judged]

@@ -57,7 +57,7 @@ def test_each_knob_has_what_it_brings_and_what_becomes_of_it(proof: Proof) -> No
     table = explained.parts(proof.ablation)
     said = dict(zip(table["knob"], table["verdict"], strict=True))
     assert said["a"] == "brings more than noise: kept"
-    assert said["g"] == "nothing measurable: goes back to the default"
+    assert said["g"] == "nothing measurable"
     assert next(iter(table["baseline"])) == "false"
 
 

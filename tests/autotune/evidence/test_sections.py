@@ -1,6 +1,8 @@
 """A study that was taken apart: a section for each thing that was launched, and none for what was not."""
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema  # type: ignore[import-untyped]  # it ships no types
@@ -14,12 +16,14 @@ from autotune.evidence.report import report, schema, to_json
 from autotune.evidence.sections import document
 from autotune.evidence.words import ENGLISH
 from autotune.folder import StudyFolder, study_folder
+from autotune.reduce import Reduction
 from search_spaces import load
 from tests.autotune.evidence.whole import ENDED, whole
 from tests.autotune.studies import settings, space
 from tests.autotune.truths import KNOBS, World, fastest
 from trials import outcome as outcomes
 
+PARTS = "What each knob brings"
 REFERENCE = "reference: {label: ATOM, source: 'InferenceX #2213', figures: {1: 110.0, 2: 111.0}}\n"
 
 
@@ -57,6 +61,33 @@ def test_what_was_launched_has_its_section(found: Evidence) -> None:
         "Single concurrencies",
         "Beside ATOM",
     ]
+
+
+def told_of_the_knobs(found: Evidence, less: Reduction | None) -> list[str]:
+    """Return what is said of the knobs that bring nothing, where this became of the recipe without them."""
+    proof = replace(found.proof, reduction=less)
+    (section,) = (one for one in document(replace(found, proof=proof)).sections if ENGLISH(one.heading) == PARTS)
+    return [ENGLISH(sentence) for sentence in section.after]
+
+
+def test_what_became_of_the_knobs_that_bring_nothing_is_said(found: Evidence) -> None:
+    less = found.proof.reduction
+    assert less is not None
+    assert told_of_the_knobs(found, less) == [
+        "g, h: left at the baseline's values; the recipe without them was launched afresh and took the winner's place."
+    ]
+    kept = "g, h: kept nevertheless, since the recipe without them was not taken: "
+    failed = "the baseline beside it failed: unknown: exited with code 1"
+    assert told_of_the_knobs(found, replace(less, out=failed)) == [f"{kept}{failed}."]
+    assert told_of_the_knobs(found, None) == [f"{kept}the space has no other recipe without them."]
+    few = replace(less, comparison=None, full=None)
+    assert told_of_the_knobs(found, few) == [f"{kept}too few of its launches came to their end."]
+    assert less.comparison is not None
+    undecided = replace(less, comparison=replace(less.comparison, result="undecided"))
+    (told,) = told_of_the_knobs(found, undecided)
+    assert told.startswith(kept)
+    assert re.search(r": \+\S+ % \(.* %\) against the baseline, undecided; \S+ % \(.* %\) against the winner", told)
+    assert told_of_the_knobs(found, replace(less, next=(0, "C"))) == []
 
 
 def test_what_was_not_launched_has_none(tmp_path: Path) -> None:
