@@ -55,6 +55,11 @@ class Progress:
     failed: str | None
     next_arm: Arm | None
 
+    @property
+    def baseless(self) -> bool:
+        """Whether it is A that failed: then nothing is said of B either."""
+        return self.failed is not None and self.failed.startswith("A")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchBegan:

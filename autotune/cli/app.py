@@ -85,8 +85,9 @@ app = typer.Typer(
     help="Find the best way to serve an LLM, and prove it.",
     epilog=(
         "Exit codes: 0 done, whatever the verdict; 1 a bug; 2 bad input; 3 this environment is unfit, or trial after "
-        "trial was lost; 4 the study exists or is being run; 5 the baseline failed; 10 no win, with --require-win; "
-        "11 different, with diff --exit-code; 130 interrupted, can be resumed."
+        "trial was lost; 4 the study exists or is being run; 5 the baseline failed, or the first side of "
+        "a comparison; 10 no win, with --require-win; 11 different, with diff --exit-code; 130 interrupted, can be "
+        "resumed."
     ),
 )
 

@@ -23,9 +23,11 @@ from autotune.cli.comparing import (
 from autotune.cli.options import AsJson, DataRoot, Emulate, LoadSeed, Place, WhereLaunched, WhichLandscape
 from autotune.comparisons import ComparisonFolder, Rules, comparison_folder
 from autotune.contenders import Contender, Named, contender
+from autotune.evidence.comparison import Compared
 from autotune.evidence.sweep import swept, write_sweep
 from autotune.noise import known_noise
 from autotune.staging import Terms, stage
+from autotune.study import BaselineFailed
 from autotune.sweep import Cell, at_context, by_context, cells, stretched
 from trials.data import data_root
 
@@ -78,6 +80,12 @@ def compare(
         stage(folder, left, right, Rules(most=max_launches, known_sd=known.launch_sd if known else None), terms)
     with folder.locked(), dispatching(dispatcher) as running:
         found = conduct(folder, running, as_json=as_json)
+    _show(folder, found, as_json=as_json)
+    if found.stands.baseless:
+        raise BaselineFailed(found.lines[0])
+
+
+def _show(folder: ComparisonFolder, found: Compared, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(verdict_record(folder, found)))
         return
@@ -116,11 +124,12 @@ def _sweep(
             conduct(part, running, as_json=as_json)
     found = swept(folder.root)
     write_sweep(found)
-    if as_json:
-        typer.echo(json.dumps(found.record()))
-        return
-    for line in (*found.lines, f"evidence: {folder.root / 'sweep.md'}"):
+    lines = (json.dumps(found.record()),) if as_json else (*found.lines, f"evidence: {folder.root / 'sweep.md'}")
+    for line in lines:
         typer.echo(line)
+    for cell in found.parts:
+        if cell.stands.baseless:
+            raise BaselineFailed(f"{cell.settings.name}: {cell.lines[0]}")
 
 
 def _at(

@@ -113,6 +113,8 @@ def test_an_arm_that_crashes_ends_it(tmp_path: Path, small: SearchSpace) -> None
     list(campaign(folder, Told([*rates(100.0), MEMORY])))
     found = progress(folder.launches(), UNJUDGED, GOAL)
     assert (found.failed, found.next_arm, found.comparison) == ("B failed (memory): out of memory", None, None)
+    assert not found.baseless
+    assert progress(launched("A", [MEMORY]), UNJUDGED, GOAL).baseless
 
 
 def test_an_arm_that_does_not_pass_its_gate_ends_it() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.fakes.bench import Bench, leaving_nothing
 
-DONE = 0
+DONE, BASELINE = 0, 5
 FAULTS = [
     "none",
     "out-of-memory",
@@ -96,3 +96,14 @@ def test_a_space_whose_every_config_but_the_baseline_crashes_ends_with_the_basel
     assert (evidence["result"], evidence["winner"]["trial"]) == ("no candidate", 0)
     assert [trial["outcome"]["kind"] for trial in bench.trials()] == ["measured", *["infeasible"] * 3]
     assert (bench.study / "recipe.yaml").exists()
+
+
+@pytest.mark.parametrize(("side", "code"), [("a", BASELINE), ("b", DONE)])
+def test_a_comparison_whose_first_side_does_not_run_ends_as_a_study_whose_baseline_fails(
+    bench: Bench, side: str, code: int
+) -> None:
+    bench.write_space({"fault": {"flag": "--fault", "choice": FAULTS}}, {"fault": "none"})
+    crash = (f"--set-{side}", "fault=out-of-memory")
+    ran = bench.run("compare", "fake.yaml", "fake.yaml", *crash, "--dispatcher", "local")
+    assert f"Nothing is compared: {side.upper()} failed (memory): " in ran.stdout
+    assert ran.returncode == code, ran.stderr
