@@ -148,7 +148,7 @@ def _sit_down(folder: StudyFolder, dispatcher: Dispatcher) -> Sitting:
         if record.outcome:
             search.replay(record.config, record.outcome)
     budget = Budget(
-        trials=settings.trials - sum(record.fingerprint != records[0].fingerprint for record in records),
+        trials=settings.trials - sum(record.fingerprint != records[0].fingerprint for record in counting(records)),
         hours=settings.hours,
         spent_s=sum(sum(record.outcome.seconds.values()) for record in records if record.outcome) / dispatcher.slots,
         virtual=settings.emulation is not None,
@@ -288,6 +288,8 @@ def _collect(sitting: Sitting) -> Iterator[Event]:
         sitting.lost = sitting.lost + 1 if isinstance(outcome, Lost) else 0
         if again(record, sitting.trials):
             sitting.search.forget(running.proposal)
+            if not _is_baseline(sitting, record):
+                sitting.budget.trials += 1  # its config has not had its trial yet
             _retry(sitting, record)
         else:
             sitting.search.tell(running.proposal, outcome)
@@ -306,8 +308,12 @@ def _value(sitting: Sitting, outcome: Outcome) -> float | None:
 
 def _retry(sitting: Sitting, record: TrialRecord) -> None:
     """Ask for a config again that was lost or stuck; the baseline is asked for by name."""
-    if record.fingerprint != sitting.records[0].fingerprint:
+    if not _is_baseline(sitting, record):
         sitting.search.enqueue(record.config)
+
+
+def _is_baseline(sitting: Sitting, record: TrialRecord) -> bool:
+    return record.fingerprint == sitting.records[0].fingerprint
 
 
 # --- confirmation ---------------------------------------------------------------------------------------------------

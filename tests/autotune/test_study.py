@@ -96,7 +96,7 @@ def test_a_variable_that_the_engine_does_not_know_makes_no_two_configs(
 
 
 def test_a_stuck_config_is_run_a_second_time_in_a_folder_of_its_own_and_that_counts(begun: StudyFolder) -> None:
-    told, events = searched(begun, [BASE, STUCK, GOOD, GOOD, GOOD])
+    told, events = searched(begun, [BASE, STUCK, GOOD, GOOD, GOOD, GOOD])
     assert told.fingerprints[1] == told.fingerprints[2]
     assert told.plans[1].folder != told.plans[2].folder
     outcomes = [event.outcome for event in events if isinstance(event, TrialEnded)]
@@ -104,9 +104,9 @@ def test_a_stuck_config_is_run_a_second_time_in_a_folder_of_its_own_and_that_cou
 
 
 def test_a_config_that_is_stuck_twice_is_not_run_again(begun: StudyFolder) -> None:
-    told, _ = searched(begun, [BASE, STUCK, STUCK, GOOD, GOOD])
+    told, _ = searched(begun, [BASE, STUCK, STUCK, GOOD, GOOD, GOOD])
     assert told.fingerprints[1] == told.fingerprints[2]
-    assert len(set(told.fingerprints)) == 4
+    assert len(set(told.fingerprints)) == 5
 
 
 def test_a_stuck_baseline_is_run_a_second_time_and_that_is_the_baseline(begun: StudyFolder) -> None:
@@ -147,8 +147,21 @@ def test_what_was_lost_in_a_long_row_is_run_when_the_study_goes_on(begun: StudyF
 
 def test_a_loss_now_and_then_does_not_stop_a_study(begun: StudyFolder) -> None:
     generous(begun)
-    _, events = searched(begun, itertools.chain([BASE], [LOST, LOST, GOOD] * 7))
+    _, events = searched(begun, itertools.chain([BASE], [LOST, LOST, GOOD] * 20))
     assert isinstance(events[-1], SearchEnded)
+
+
+def test_trials_are_of_configs_tried_however_often_one_is_lost_or_stuck(begun: StudyFolder) -> None:
+    told, _ = searched(begun, [BASE, LOST, LOST, LOST, STUCK, GOOD, GOOD, LOST, GOOD])
+    assert len(set(told.fingerprints)) == 5
+
+
+def test_a_trial_whose_driver_died_is_not_spent(begun: StudyFolder) -> None:
+    for outcomes in ([BASE], []):
+        with pytest.raises(RuntimeError, match="StopIteration"):  # the outcomes ran out, in the middle of a trial
+            list(run(begun, Told(outcomes)))
+    told, _ = searched(begun, [GOOD] * 4)
+    assert len(set(told.fingerprints)) == 4
 
 
 def test_a_config_that_got_stuck_before_the_study_was_left_is_run_again_afterwards(begun: StudyFolder) -> None:

@@ -144,7 +144,7 @@ def test_a_driver_of_the_demo_may_be_killed_at_any_moment(
     stop_s = load("demo").deadlines.stop_s
     real = Bench(tmp_path, name="demo", engine={"AUTOTUNE_DATA": str(demo_engine)})
     with leaving_nothing(real, within_s=stop_s + MARGIN_S) as bench:
-        study = ["study", "demo", "--trials", "8"]
+        study = ["study", "demo", "--trials", "6", "--hours", "1"]
         kill_and_resume(bench, study, moments(campaign_seed, KILLS, DEMO_WORKING_S), stop_s=stop_s)
         print([(trial["fingerprint"][:8], trial["outcome"]["kind"]) for trial in bench.trials()])  # noqa: T201
         assert configs_of(bench) > FEW_CONFIGS
