@@ -2,11 +2,14 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from statistics import fmean
 
 from autotune.ablate import Ablation, Finding, Part
-from autotune.confirm import Beside
-from autotune.evidence.tables import Row, Table, frame, interval, percent, shown
+from autotune.confirm import Beside, Conclusion, passed
+from autotune.evidence.raw import Sources
+from autotune.evidence.tables import RAW, Row, Table, frame, interval, percent, shown, trial
+from autotune.folder import TrialRecord
 from autotune.pooled import Change
 from autotune.reduce import Reduction
 from autotune.regimes import Regime
@@ -131,6 +134,46 @@ def _said(regime: Regime) -> str:
     if regime.out:
         return f"not taken: {regime.out}"
     return f"{regime.comparison.result}: not taken" if regime.comparison else "not launched"
+
+
+def known(
+    space: SearchSpace,
+    trials: Sequence[TrialRecord],
+    conclusion: Conclusion,
+    base: float,
+    raw: Mapping[Path, Sources],
+) -> Table:
+    """
+    Return what became of the recipes that a space knows, which were tried first.
+
+    Args:
+        base: The baseline's objective in the search.
+        raw: The files of each trial, by its folder.
+    """
+    last = {resolve(space, record.config).fingerprint: record for record in trials}
+    rows: list[Row] = []
+    for one in space.known:
+        record = last.get(resolve(space, {**space.baseline, **one.set}).fingerprint)
+        found = trial(record, space, base) if record else {}
+        row: Row = {"recipe": one.name, "trial": str(record.number) if record else ""}
+        row |= {column: found.get(column, "") for column in ("outcome", "objective", "change", "gate")}
+        rows.append(row | {"verdict": _stands(record, conclusion), RAW: raw[record.folder] if record else ""})
+    return frame(rows)
+
+
+def _stands(record: TrialRecord | None, conclusion: Conclusion) -> str:
+    """Return what a trial came to, by confirmed numbers only."""
+    if record is None:
+        return "not tried"
+    if conclusion.result == "win" and record.number == conclusion.winner.number:
+        return "the winner"
+    for standing in conclusion.standings:
+        if standing.candidate.number == record.number:
+            why = standing.dropped or standing.stopped
+            return f"out: {why}" if why else f"confirmed: {standing.comparison.result}" if standing.comparison else ""
+    if not isinstance(record.outcome, Measured):
+        return "out: not measured"
+    return f"not confirmed: {'another one looked faster in the search' if passed(record) else 'its gate is not passed'}"
 
 
 def reference(told: Reference, recipe: Sequence[Measured], launched: Sequence[Measured]) -> Table:

@@ -193,6 +193,9 @@ def _answers(found: Evidence) -> Iterator[Sources]:
 
 
 def _records(found: Evidence) -> Iterator[Section]:
+    if found.space.known and found.settings.known:
+        table = explained.known(found.space, found.trials, found.conclusion, found.score, found.raw)
+        yield Section(heading=said("heading known"), before=(said("search scores"),), table=table)
     if found.launches:
         files = [found.raw[one.folder] for one in found.launches]
         table = tables.launches(found.launches, found.space, files)

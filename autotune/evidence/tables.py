@@ -124,7 +124,7 @@ def load(workload: Workload) -> str:
 
 def trials(records: Sequence[TrialRecord], space: SearchSpace, base: float, raw: Sequence[Sources] = ()) -> Table:
     """Return every trial of the search; what is not a measurement has no number."""
-    rows: list[Row] = [{"trial": record.number, **_trial(record, space, base)} for record in records]
+    rows: list[Row] = [{"trial": record.number, **trial(record, space, base)} for record in records]
     return frame(_with(rows, raw))
 
 
@@ -132,7 +132,8 @@ def _with(rows: Sequence[Row], raw: Sequence[Sources]) -> list[Row]:
     return [{**row, RAW: own} for row, own in zip(rows, raw, strict=True)] if raw else list(rows)
 
 
-def _trial(record: TrialRecord, space: SearchSpace, base: float) -> Row:
+def trial(record: TrialRecord, space: SearchSpace, base: float) -> Row:
+    """Return what is said of one trial: what is not a measurement has no number."""
     row: Row = {
         "outcome": "",
         "objective": "",

@@ -2,13 +2,16 @@
 
 import pytest
 
+from autotune.confirm import conclude
 from autotune.evidence import explained
+from autotune.evidence.raw import Sources
 from autotune.pooled import Change
 from autotune.proof import Proof
 from search_spaces import Reference, SearchSpace
 from tests.autotune.conftest import Loaded
-from tests.autotune.studies import unjudged
+from tests.autotune.studies import MEMORY, launch, launches, trial, unjudged
 from tests.autotune.truths import KNOBS, World, budgeted, fastest
+from tests.support import measured, verdict
 
 
 @pytest.fixture
@@ -73,6 +76,38 @@ def test_the_engines_own_defaults_stand_beside_the_recipe(proof: Proof) -> None:
     table = explained.defaults(proof.beside, "recipe")
     assert list(table["concurrency"]) == ["1", "2", "all, geometric mean"]
     assert list(table.columns) == ["concurrency", "the engine's own defaults", "recipe", "change"]
+
+
+def test_each_known_recipe_has_what_became_of_it(loaded: Loaded) -> None:
+    names = {"wins": "a: true", "slower": "b: true", "wrong": "c: true", "crashes": "d: true", "new": "e: true"}
+    known = "".join(f"  - {{name: {name}, set: {{{changed}}}}}\n" for name, changed in names.items())
+    space = loaded(f"{KNOBS}known:\n{known}")
+    trials = [
+        trial(space, 0, measured(100.0, 100.0, gate=verdict(64))),
+        trial(space, 1, measured(130.0, 130.0, gate=verdict(64)), a=True),
+        trial(space, 2, measured(90.0, 90.0, gate=verdict(64)), b=True),
+        trial(space, 3, measured(140.0, 140.0, gate=verdict(40, result="fail")), c=True),
+        trial(space, 4, MEMORY, d=True),
+    ]
+    conclusion = conclude(trials, launches("ABBA", 100.0, 130.0, 130.1, 100.1), space)
+    raw = {one.folder: Sources(()) for one in trials}
+    table = explained.known(space, trials, conclusion, 100.0, raw)
+    assert list(table.columns) == ["recipe", "trial", "outcome", "objective", "change", "gate", "verdict", "raw data"]
+    assert dict(zip(table["recipe"], table["verdict"], strict=True)) == {
+        "wins": "the winner",
+        "slower": "not confirmed: another one looked faster in the search",
+        "wrong": "not confirmed: its gate is not passed",
+        "crashes": "out: not measured",
+        "new": "not tried",
+    }
+    assert list(table["change"]) == ["+30.0 %", "-10.0 %", "+40.0 %", "", ""]
+    crashed = conclude(trials, [*launches("A", 100.0), launch(1, "B", MEMORY)], space)
+    assert (
+        explained.known(space, trials, crashed, 100.0, raw)["verdict"][0]
+        == "out: memory in confirmation: out of memory"
+    )
+    tied = conclude(trials, launches("ABBA", 100.0, 100.1, 100.0, 100.1), space)
+    assert explained.known(space, trials, tied, 100.0, raw)["verdict"][0] == "confirmed: tie"
 
 
 def test_a_published_figure_is_quoted_with_its_source() -> None:

@@ -25,11 +25,12 @@ from trials import outcome as outcomes
 
 PARTS = "What each knob brings"
 REFERENCE = "reference: {label: ATOM, source: 'InferenceX #2213', figures: {1: 110.0, 2: 111.0}}\n"
+KNOWN = "known: [{name: theirs, set: {a: true}}]\n"
 
 
 def apart(root: Path) -> StudyFolder:
     """Return a study whose winner has two knobs that pay, and two that bring nothing; and another one at one point."""
-    own = space(root, KNOBS + REFERENCE)
+    own = space(root, KNOBS + REFERENCE + KNOWN)
     made = study_folder(root / "studies", "one")
     made.begin(settings(root), own, {})
     world = World(load(made.space), {"a": {1: 0.02, 2: 0.30}, "b": 0.06, "c": {1: 0.15, 2: -0.15}}, sd=0.004)
