@@ -62,8 +62,8 @@ def reduction(
     own, goal = of(launches, "reduce", winner.number), space.objective
     arms = (BASELINE, CANDIDATE, REDUCED, *beside)
     comparison = compared(own, BASELINE, REDUCED, goal)
-    beaten = failure(own, BASELINE)
-    out = failure(own, REDUCED) or (beaten and f"the baseline beside it failed: {beaten}")
+    baseline_out = failure(own, BASELINE)
+    out = failure(own, REDUCED) or (baseline_out and f"the baseline beside it failed: {baseline_out}")
     over = out or decided(own, arms, comparison)
     return Reduction(
         config=config,

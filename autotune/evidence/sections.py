@@ -193,7 +193,7 @@ def _answers(found: Evidence) -> Iterator[Sources]:
 
 
 def _records(found: Evidence) -> Iterator[Section]:
-    if found.space.known and found.settings.known:
+    if found.finished and found.space.known and found.settings.known:
         table = explained.known(found.space, found.trials, found.conclusion, found.score, found.raw)
         yield Section(heading=said("heading known"), before=(said("search scores"),), table=table)
     if found.launches:

@@ -91,6 +91,13 @@ def test_what_became_of_the_knobs_that_bring_nothing_is_said(found: Evidence) ->
     assert told_of_the_knobs(found, replace(less, next=(0, "C"))) == []
 
 
+def test_what_became_of_known_recipes_is_said_once_it_is_known(found: Evidence) -> None:
+    finished, going_on = (
+        {section.heading.key for section in document(one).sections} for one in (found, replace(found, finished=None))
+    )
+    assert "heading known" in finished - going_on
+
+
 def test_what_was_not_launched_has_none(tmp_path: Path) -> None:
     headings = [section.heading.key for section in document(gather(whole(tmp_path))).sections]
     assert {"heading defaults", "heading ablation", "heading parts", "heading regimes"} & set(headings) == set()
