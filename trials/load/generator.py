@@ -27,6 +27,7 @@ ROOT = Path(__file__).parents[2]  # from where the program is found as a module,
 CHUNK_S = 12e-6  # CPU time a chunk, all in, as benchmarks/load_generator.py measures it
 CORE_SHARE = 0.25  # of a core: a step's chunks are then stamped within a quarter of the step
 POLL_S = 0.5
+BEAT_S = 1.0  # between two words of a shard, where a stall is no matter of less; each costs two processes a wake-up
 LEAD_S = 0.02  # from the word to start until the start; all have heard it by then
 PARSE_S = 600.0  # the longest that a shard may take to end once it was told to give up
 
@@ -69,8 +70,10 @@ class Generator:
         self._model, self._stall_s = model, stall_s
         slices = (tuple(range(first, concurrency, self._processes)) for first in range(self._processes))
         virtual_slots = concurrency if virtual else None
+        beat_s = min(BEAT_S, stall_s / 2)
         self._setups = [
-            Setup(url=url, slots=slots, request_s=request_s, virtual_slots=virtual_slots) for slots in slices
+            Setup(url=url, slots=slots, request_s=request_s, beat_s=beat_s, virtual_slots=virtual_slots)
+            for slots in slices
         ]
         self._shards: list[_Shard] = []
         self._closing = contextlib.ExitStack()

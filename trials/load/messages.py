@@ -17,12 +17,14 @@ class Setup:
     Attributes:
         slots: The numbers of its slots.
         request_s: Seconds that one request may take.
+        beat_s: Seconds between its beats in a run.
         virtual_slots: Slots of the whole load, where the endpoint keeps a virtual clock; None: the clock is ours.
     """
 
     url: str
     slots: tuple[int, ...]
     request_s: float
+    beat_s: float
     virtual_slots: int | None = None
 
 

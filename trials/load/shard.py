@@ -24,7 +24,6 @@ from trials.load.meter import METERED, Meter
 from trials.load.timing import RequestTiming
 from trials.load.transport import DROPPED, Address, Reply, StampTransport, Unanswered, posted
 
-BEAT_S = 0.25
 NEW_LOOP: Callable[[], asyncio.AbstractEventLoop] | None = None
 with contextlib.suppress(ImportError):
     import uvloop
@@ -107,7 +106,7 @@ class _Run:
 
     def __init__(self, setup: Setup, load: Load, generator: Connection) -> None:
         self._url = Address(f"{setup.url}/v1/completions")
-        self._request_s = setup.request_s
+        self._request_s, self._beat_s = setup.request_s, setup.beat_s
         self._generator = generator
         self._meter = Meter()
         self._clock: Clock = OwnClock()
@@ -182,7 +181,7 @@ class _Run:
     async def _beat(self) -> None:
         while True:
             self._report()
-            await asyncio.sleep(BEAT_S)
+            await asyncio.sleep(self._beat_s)
 
     def _report(self) -> None:
         newer = (exchange.token_s for exchange in self._in_flight if exchange.token_s > self._token_s)

@@ -49,7 +49,7 @@ def load(count: int, *, output_tokens: int = 2) -> Load:
 
 def setup(url: str) -> Setup:
     """Return what a shard is told first."""
-    return Setup(url=url, slots=(0, 2), request_s=30.0)
+    return Setup(url=url, slots=(0, 2), request_s=30.0, beat_s=0.25)
 
 
 def done(connection: Connection) -> Done:
