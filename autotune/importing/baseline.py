@@ -101,7 +101,7 @@ def imported(launches: Mapping[int, Launch], source: Source) -> Imported:
 
 
 def _files(launches: Mapping[int, Launch]) -> tuple[dict[str, str], list[Doubt]]:
-    """Return the name of each file that goes beside the space, by its path, and a doubt for each that can't."""
+    """Return the name of each file that goes beside the space, by its path, and a doubt for each that differs."""
     first = next(iter(launches.values()))
     kept: dict[str, str] = {}
     lost: list[Doubt] = []
@@ -109,8 +109,8 @@ def _files(launches: Mapping[int, Launch]) -> tuple[dict[str, str], list[Doubt]]
         alike = all(launch.files.get(path) == content for launch in launches.values())
         if alike and isinstance(content, Known) and not content.absent:
             kept[path] = re.sub(r"\W", "_", PurePosixPath(path).stem).lower().strip("_") or "file"
-        else:
-            lost.append(Doubt(first.line, "unknown", f"{path}: what is written to it differs, or is not known whole"))
+        elif not alike:
+            lost.append(Doubt(first.line, "unknown", f"{path}: what is written to it differs by concurrency"))
     return kept, lost
 
 

@@ -2,18 +2,19 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from dataclasses import replace
+from pathlib import PurePosixPath
 
-from autotune.importing.launch import Doubt, Launch, in_front, start
+from autotune.importing.effects import NAME
+from autotune.importing.launch import Doubt, Launch, in_front, mention, start
 from autotune.importing.options import occurrences
-from autotune.importing.shell import Known, Shell, Unknown, Value, joined
-from autotune.importing.syntax import Node, descendants, line, written
-from autotune.importing.words import fields, text
+from autotune.importing.shell import Known, Shell, Unknown, Value
+from autotune.importing.syntax import Node, line, parse, written
+from autotune.importing.words import assigned, fields, text
 
 SHOWN = 100  # characters of a command in a message
-NAME = re.compile(r"[A-Za-z_]\w*")
-ELSEWHERE = ("function_definition", "command_substitution", "process_substitution", "subshell")
-"""Where nothing is done, or what is done does not last."""
+BARE = "`{}` takes away what the server would inherit; here it takes away but what the script exports"
+ESCAPED: Mapping[str, str] = {'"': '\\"', '\\"': '\\\\\\"'}
 NO_WORDS = ("variable_assignment", "file_redirect", "heredoc_redirect", "herestring_redirect", "comment")
 
 
@@ -41,19 +42,35 @@ def command_words(command: Node, statement: Node, shell: Shell) -> list[Value]:
 
 def server(words: Sequence[Value], command: Node, shell: Shell) -> Launch | None:
     """Return what a command starts, if that is a server that is known."""
+    ahead = next((place for place, word in enumerate(words) if _arguments([word])), len(words))
+    for word in words[:ahead]:
+        shell.assume_empty(command, word.absent if isinstance(word, Known) else ())
+    words = words[ahead:]
     found = start(words)
     if found is None:
         return None
     engine, program, after = found
-    env = {**exported(shell), **_assigned(command, shell), **_of_env(words[:program])}
+    env, said = _environment(command, words[:program], shell)
     args = _arguments(words[after:])
-    told = [*_unclear(engine, words[after:]), *_unclear_env(env)]
-    doubts = [Doubt(line(command), "unknown", said) for said in told]
+    kept, lost = _files([word.text for word in (*args, *env.values()) if word is not None], shell)
+    told = [*lost, *_unclear(engine, words[after:]), *_unclear_env(env)]
+    doubts = [Doubt(line(command), "unknown", each) for each in told]
+    doubts += [Doubt(line(command), "not run", each) for each in said]
     if left_out := in_front(words[:program]):
         doubts.append(Doubt(line(command), "not run", f"`{' '.join(left_out)}` in front of the server is left out"))
-    texts = [word.text for word in (*args, *env.values()) if word is not None]
-    files = {path: content for path, content in shell.files.items() if any(path in text for text in texts)}
-    return Launch(engine, args, env, files, line(command), tuple(doubts))
+    return Launch(engine, args, env, kept, line(command), tuple(doubts))
+
+
+def _files(texts: Sequence[str], shell: Shell) -> tuple[dict[str, Value], list[str]]:
+    """Return the files that the server is told of, and what is to be said of those that it may be told of."""
+    kept = {path: content for path, content in shell.files.items() if any(map(mention(path).search, texts))}
+    unclear = {path: missing for path, content in kept.items() if (missing := _missing(content))}
+    lost = [f"{path}: what is written to it is not known whole: {missing}" for path, missing in unclear.items()]
+    for path in shell.files.keys() - kept.keys():
+        name = PurePosixPath(path).name
+        if any(re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w./-])", each) for each in texts):
+            lost.append(f"{path} is written, and the server may be told of it by another path; write it alike in both")
+    return kept, lost
 
 
 def _unclear(engine: str, words: Sequence[Value]) -> Iterator[str]:
@@ -86,8 +103,9 @@ def _missing(value: Value) -> str | None:
 
 
 def exported(shell: Shell) -> dict[str, Value | None]:
-    """Return the variables that a program gets from a script, None for one that it is deprived of."""
-    given = {name: shell.text(name) for name in sorted(shell.exported) if shell.lookup(name) is not None}
+    """Return the variables that a program gets from a script, None for one that it is deprived of; no arrays."""
+    held = {name: shell.lookup(name) for name in sorted(shell.exported)}
+    given = {name: value for name, value in held.items() if isinstance(value, Known | Unknown)}
     return {**dict.fromkeys(sorted(shell.removed)), **given}
 
 
@@ -99,82 +117,56 @@ def heredoc(statement: Node, shell: Shell) -> Value | None:
             for kind in ("heredoc_start", "heredoc_body")
         )
         if mark is not None and body is not None:
-            return text(body, shell) if NAME.fullmatch(written(mark)) else Known(written(body))
+            quoted = re.search(r"['\"\\]", written(mark)) is not None
+            content = Known(written(body)) if quoted else _unquoted(body, shell)
+            tabs = written(redirection.children[0]) == "<<-"
+            return replace(content, text=re.sub(r"(?m)^\t+", "", content.text)) if tabs else content
     return None
 
 
-def write(statement: Node, content: Value, shell: Shell) -> bool:
-    """Remember what `cat` writes to a file; return whether it does."""
-    for redirection in redirections(statement):
-        signs = [written(child) for child in redirection.children if not child.is_named]
-        targets = [child for child in redirection.named_children if child.type != "file_descriptor"]
-        if redirection.type == "file_redirect" and targets and signs and signs[0] in {">", ">>", ">|"}:
-            path = text(targets[0], shell).text
-            before = [shell.files[path]] if signs[0] == ">>" and path in shell.files else []
-            shell.files[path] = joined([*before, content])
-            return True
-    return False
+def _unquoted(body: Node, shell: Shell) -> Value:
+    """Return the text of a here-document as if it were in double quotes, as the grammar reads less of it."""
+    escaped = re.sub(r'\\[\\$`\n]|\\?"', lambda found: ESCAPED.get(found[0], found[0]), written(body))
+    assignment = parse(f'A="{escaped}"', at=line(body))
+    value = assignment.named_children[0].child_by_field_name("value") if assignment.named_children else None
+    if assignment.has_error or value is None or len(assignment.named_children) > 1:
+        return Unknown(written(body), "it has what is not read")
+    return text(value, shell)
 
 
-def touched(node: Node, functions: Mapping[str, Node]) -> Iterator[tuple[str, bool]]:
-    """Yield the variables that something might set or remove, and whether it exports them; its functions' too."""
-    waiting, seen = [node], set[str]()
-    while waiting:
-        for each in descendants(waiting.pop(), without=ELSEWHERE):
-            yield from _touched(each)
-            called = _called(each) if each.type == "command" else ""
-            if called in functions and called not in seen:
-                seen.add(called)
-                waiting.append(functions[called].named_children[-1])
-
-
-def _touched(node: Node) -> Iterator[tuple[str, bool]]:
-    if node.type == "variable_assignment" and node.parent is not None and node.parent.type != "command":
-        name = written(node).partition("=")[0].rstrip("+").partition("[")[0]
-        yield name, node.parent.type == "declaration_command" and _exports(node.parent)
-    elif node.type in {"declaration_command", "unset_command"}:
-        exports = node.type == "declaration_command" and _exports(node)
-        yield from ((written(child), exports) for child in node.named_children if child.type == "variable_name")
-    elif node.type == "expansion" and (set_ := re.match(r"\s*\$\{(\w+):?=", written(node))):
-        yield set_[1], False
-    elif node.type in {"for_statement", "postfix_expression", "update_expression"}:
-        yield from (
-            (written(child).strip(), False) for child in node.named_children[:1] if child.type == "variable_name"
-        )
-    elif node.type == "command" and _called(node) in {"read", "mapfile", "readarray", "getopts", "let", "printf"}:
-        words = [written(child).partition("=")[0] for child in node.named_children[1:]]
-        if _called(node) != "printf" or "-v" in words:
-            yield from ((word, False) for word in words if NAME.fullmatch(word))
-
-
-def _exports(declaration: Node) -> bool:
-    return written(declaration.children[0]) == "export"
-
-
-def _called(command: Node) -> str:
-    name = command.child_by_field_name("name")
-    return written(name) if name is not None else ""
-
-
-def _assigned(command: Node, shell: Shell) -> dict[str, Value | None]:
+def prefix(command: Node, shell: Shell) -> dict[str, Value]:
     """Return the assignments in front of a command."""
-    found: dict[str, Value | None] = {}
+    found: dict[str, Value] = {}
     for child in command.named_children:
         name, value = child.child_by_field_name("name"), child.child_by_field_name("value")
         if child.type == "variable_assignment" and name is not None:
-            found[written(name)] = Known("") if value is None else text(value, shell)
+            found[written(name)] = Known("") if value is None else assigned(value, shell)
     return found
 
 
-def _of_env(words: Sequence[Value]) -> dict[str, Value | None]:
-    """Return what `env` sets and removes in front of a program."""
-    found: dict[str, Value | None] = {}
-    if not any(word.text == "env" for word in words):
-        return found
-    for before, word in pairwise(words):
+def _environment(command: Node, before: Sequence[Value], shell: Shell) -> tuple[dict[str, Value | None], list[str]]:
+    """Return the environment of a server, and what in front of it is not read."""
+    env: dict[str, Value | None] = {**exported(shell), **prefix(command, shell)}
+    said: list[str] = []
+    place = next((at for at, word in enumerate(before) if PurePosixPath(word.text).name == "env"), len(before))
+    if {"exec", "-c"} <= {word.text for word in before[:place]}:
+        env, said = {}, [BARE.format("exec -c")]
+    words = iter(before[place + 1 :])
+    for word in words:
         name, equals, value = word.text.partition("=")
-        if before.text in {"-u", "--unset"}:
-            found[word.text] = None
+        if isinstance(word, Known) and word.omitted:
+            continue
+        if word.text in {"-i", "-", "--ignore-environment"}:
+            env = {}
+            said.append(BARE.format(f"env {word.text}"))
+        elif word.text in {"-u", "--unset"}:
+            env[next(words, word).text] = None
+        elif name == "--unset" or (word.text.startswith("-u") and not equals):
+            env[value or word.text[2:]] = None
         elif equals and NAME.fullmatch(name):
-            found[name] = Unknown(value, word.because) if isinstance(word, Unknown) else Known(value, word.absent)
-    return found
+            env[name] = replace(word, text=value)
+        elif word.text.startswith("-") and word.text != "--":
+            said.append(f"`{word.text}` of `env` is not read")
+        else:
+            break
+    return env, said

@@ -1,5 +1,6 @@
 """What a script starts: the server's arguments and environment, and what could not be made out of it."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -31,7 +32,7 @@ class Doubt:
 
     def __str__(self) -> str:
         """Return it as a line of a list."""
-        return f"line {self.line}: {self.said}"
+        return f"line {self.line}: {' '.join(self.said.splitlines())}"
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,11 @@ class Launch:
     files: Mapping[str, Value]
     line: int
     doubts: tuple[Doubt, ...]
+
+
+def mention(path: str) -> re.Pattern[str]:
+    """Return what finds a path in an argument, whole."""
+    return re.compile(rf"(?<![\w./-]){re.escape(path)}(?![\w./-])")
 
 
 PROGRAMS: Sequence[tuple[str, tuple[str, ...]]] = (

@@ -52,7 +52,7 @@ class Vocabulary(Frozen):
 
     Attributes:
         weights: The options that name the weights; the first is what a word without an option is.
-        ours: Where the API is and what it calls the model: autotune says that itself.
+        ours: Where the API is, what it calls the model and whether it counts: autotune says that itself.
         layout: Dimensions of the layout by the option that sets them.
         levels: Letters that a digit follows, by the option that they stand for.
     """

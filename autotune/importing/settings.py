@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from autotune.importing.launch import Launch
+from autotune.importing.launch import Launch, mention
 from autotune.importing.options import Occurrence, occurrences, options, vocabulary
 from autotune.importing.shell import Unknown, Value
 from search_spaces import Scalar, SpaceError
@@ -101,7 +101,7 @@ def _unclear(values: Sequence[Value]) -> bool:
 
 def _put(text: str, files: Mapping[str, str]) -> str:
     for path, name in files.items():
-        text = text.replace(path, name)
+        text = mention(path).sub(name, text)
     return text
 
 

@@ -1,6 +1,7 @@
 """Bash as a tree; the only door to tree-sitter."""
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
@@ -11,9 +12,33 @@ LANGUAGE = Language(tree_sitter_bash.language())
 CONTENT = ("string_content", "heredoc_content")
 
 
-def parse(script: str) -> Node:
-    """Return the tree of a script; what is no bash is in it as nodes of type ERROR."""
-    return Parser(LANGUAGE).parse(script.encode()).root_node
+def parse(script: str, *, at: int = 1) -> Node:
+    """
+    Return the tree of a script; what is no bash is in it as nodes of type ERROR.
+
+    Args:
+        at: The line on which it begins, counted from 1.
+    """
+    source = b"\n" * (at - 1) + script.encode()
+    tree = Parser(LANGUAGE).parse(source).root_node
+    ends = sorted({*_unended(tree)}, reverse=True)
+    for end in ends:
+        source = source[:end] + b";" + source[end:]
+    return Parser(LANGUAGE).parse(source).root_node if ends else tree
+
+
+def _unended(tree: Node) -> Iterator[int]:
+    """Yield where assignments end that the grammar takes for the beginning of the next line's command."""
+    for node in descendants(tree):
+        if node.type == "command":
+            end = None
+            for before, after in pairwise(child for child in node.children if child.type != "comment"):
+                if before.type not in {"variable_assignment", "file_redirect"}:
+                    break
+                end = before.end_byte if before.type == "variable_assignment" else end
+                between = (node.text or b"")[before.end_byte - node.start_byte : after.start_byte - node.start_byte]
+                if end is not None and b"\n" in between.replace(b"\\\n", b""):
+                    yield end
 
 
 def written(node: Node) -> str:

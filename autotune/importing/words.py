@@ -1,35 +1,31 @@
 """What bash makes of a word: its quotes, variables and defaults, split into the arguments that a program gets."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from fnmatch import translate
-from typing import TypeAlias
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from autotune.importing.arithmetic import total
+from autotune.importing.arithmetic import evaluated
+from autotune.importing.patterns import fits, stripped
 from autotune.importing.shell import Known, Shell, Undecided, Unknown, Value, joined
-from autotune.importing.syntax import Node, line, pieces, written
+from autotune.importing.splitting import BREAK, GLOB, Break, Part, assume_no_files, in_one, split
+from autotune.importing.syntax import Node, pieces, written
 
 BRACES = re.compile(r"(?<![$\\])\{[^{}\s]*(,|\.\.)[^{}\s]*\}")
 QUOTED_ESCAPE = re.compile(r'\\([\\"$`]|\n)')
 ESCAPE = re.compile(r"\\(\n|.)", re.DOTALL)
 ANSI_C = {r"\n": "\n", r"\t": "\t", r"\'": "'", r"\"": '"', r"\\": "\\"}
+PLAIN = ("word", "number", "extglob_pattern", "brace_expression")
 DEFAULTS = (":-", "-", ":=", "=", ":+", "+", ":?", "?")
 CASES: Mapping[str, Callable[[str], str]] = {",,": str.lower, "^^": str.upper}
 PROGRAM = "it comes from a program, and none is run"
-
-
-class Break:
-    """Where one argument ends and the next begins."""
-
-
-BREAK = Break()
-Part: TypeAlias = Value | Break
 
 
 def fields(node: Node, shell: Shell) -> list[Value]:
     """Return the arguments that a word becomes; none for an unquoted variable that is empty."""
     if strange := _strange(node):
         return [Unknown(written(node), strange)]
+    if GLOB.search(plain(node)):
+        assume_no_files(node, shell)
     found: list[list[Value]] = [[]]
     for part in _parts(node, shell, quoted=False):
         if isinstance(part, Break):
@@ -40,13 +36,23 @@ def fields(node: Node, shell: Shell) -> list[Value]:
 
 
 def text(node: Node, shell: Shell) -> Value:
-    """Return a word as one text, as in an assignment or a test."""
-    return joined([Known(" ") if isinstance(part, Break) else part for part in _parts(node, shell, quoted=True)])
+    """Return a word as one text, as in a test."""
+    value = joined([Known(" ") if isinstance(part, Break) else part for part in _parts(node, shell, quoted=True)])
+    return replace(value, omitted=False) if isinstance(value, Known) else value
+
+
+def assigned(node: Node, shell: Shell) -> Value:
+    """Return a word as one text, as in an assignment."""
+    if re.search(r"(^|:)~", plain(node)):
+        return Unknown(written(node), "`~` is a home folder")
+    return text(node, shell)
 
 
 def elements(node: Node, shell: Shell) -> tuple[Value, ...]:
     """Return the elements of `(...)`."""
     words = [child for child in node.named_children if child.type != "comment"]
+    if any(re.match(r"\[[^]]*\]\+?=", written(word)) for word in words):
+        return (Unknown(written(node), f"`{written(node)}` has keys, and they are not read"),)
     values = [value for word in words for value in fields(word, shell)]
     for value in values:
         if isinstance(value, Known) and value.omitted:
@@ -66,7 +72,7 @@ def matches(value: Value, pattern: Node, shell: Shell, *, at: Node) -> bool:
         return found == expected
     if pattern.type == "concatenation" and any(child.type in {"string", "raw_string"} for child in pattern.children):
         raise Undecided(f"`{written(pattern)}` is a pattern that is not read")
-    return re.fullmatch(translate(expected), found) is not None
+    return fits(found, expected, written(pattern).strip())
 
 
 def assume(value: Value, node: Node, shell: Shell) -> str:
@@ -78,18 +84,22 @@ def assume(value: Value, node: Node, shell: Shell) -> str:
     """
     if isinstance(value, Unknown):
         raise Undecided(value.because)
-    for name in sorted(value.absent):
-        shell.assumed.setdefault(name, line(node))
+    shell.assume_empty(node, value.absent)
     return value.text
+
+
+def plain(node: Node) -> str:
+    """Return what is plain text in a word, with a space in place of the rest."""
+    parts = node.children if node.type == "concatenation" else [node]
+    return "".join(written(part) if part.type in PLAIN or not part.is_named else " \0" for part in parts)
 
 
 def _strange(node: Node) -> str | None:
     """Say what an unquoted word has that bash replaces by what only the machine knows."""
-    if node.type not in {"word", "concatenation"}:
-        return None
-    if written(node).startswith("~"):
+    source = plain(node)
+    if source.startswith("~"):
         return "`~` is a home folder"
-    return "braces are not expanded" if BRACES.search(written(node)) else None
+    return "braces are not expanded" if BRACES.search(source) else None
 
 
 def _parts(node: Node, shell: Shell, *, quoted: bool) -> Iterator[Part]:
@@ -99,7 +109,7 @@ def _parts(node: Node, shell: Shell, *, quoted: bool) -> Iterator[Part]:
         case "raw_string":
             yield Known(written(node)[1:-1])
         case "ansi_c_string":
-            yield Known(re.sub(r"\\.", lambda found: ANSI_C.get(found[0], found[0]), written(node)[2:-1]))
+            yield _escaped(written(node))
         case "concatenation" | "command_name":
             for child in node.children:
                 yield from _parts(child, shell, quoted=quoted)
@@ -113,6 +123,13 @@ def _parts(node: Node, shell: Shell, *, quoted: bool) -> Iterator[Part]:
             yield Unknown(written(node), f"`{written(node)}` is not read")
         case _:
             yield Known(ESCAPE.sub(lambda found: found[1].strip("\n"), written(node)))
+
+
+def _escaped(source: str) -> Value:
+    """Return what `$'...'` stands for."""
+    if any(escape not in ANSI_C for escape in re.findall(r"\\.", source)):
+        return Unknown(source, f"`{source}` has an escape that is not read")
+    return Known(re.sub(r"\\.", lambda found: ANSI_C[found[0]], source[2:-1]))
 
 
 def _quoted(node: Node, shell: Shell) -> Iterator[Part]:
@@ -134,7 +151,7 @@ def _every_element(node: Node) -> bool:
 
 def _computed(node: Node, shell: Shell) -> Value:
     try:
-        value, absent = total(node, shell)
+        value, absent = evaluated(node, shell, text)
     except Undecided as missing:
         return Unknown(written(node).strip(), str(missing))
     return Known(str(value), absent)
@@ -143,32 +160,65 @@ def _computed(node: Node, shell: Shell) -> Value:
 def _expanded(node: Node, shell: Shell, *, quoted: bool) -> Iterator[Part]:
     if _every_element(node):
         name = written(node).strip().strip("${}").removesuffix("[@]")
-        values: list[Value] = list(shell.arguments if name == "@" else shell.elements(name))
+        values: list[Value] = list(shell.all_arguments(node) if name == "@" else shell.elements(name))
+        if name != "@" and shell.lookup(name) is None:
+            shell.assume_empty(node, [name])
         for place, value in enumerate(values):
             if place:
                 yield BREAK
-            yield from [value] if quoted else _split(value)
+            yield from [value] if quoted else split(value, node, shell)
+        return
+    if (operands := stands_in(node, shell)) is not None:
+        yield from _substituted(operands, node, shell, quoted=quoted)
         return
     value = expansion(node, shell)
-    yield from [value] if quoted else _split(value)
+    yield from [value] if quoted else split(value, node, shell)
 
 
-def _split(value: Value) -> Iterator[Part]:
-    """Split the value of an unquoted variable at its blanks."""
-    if isinstance(value, Unknown):
-        yield value
-        return
-    words = value.text.split()
-    if value.text[:1].isspace():
-        yield BREAK
-    for place, word in enumerate(words):
-        if place:
-            yield BREAK
-        yield Known(word, value.absent)
-    if value.text[-1:].isspace() and words:
-        yield BREAK
-    if not words and value.absent:
-        yield Known("", value.absent, omitted=True)
+def stands_in(node: Node, shell: Shell) -> list[Node | str] | None:
+    """Return what stands in for the variable of `${name:-operand}` and the like; None where nothing does."""
+    parts = [child for child in node.children if not _opens(child)]
+    sign = written(parts[1]) if len(parts) > 1 else ""
+    if node.type != "expansion" or parts[0].type != "variable_name" or sign not in DEFAULTS:
+        return None
+    value, held = shell.text(written(parts[0])), shell.lookup(written(parts[0])) is not None
+    if isinstance(value, Unknown) and sign.startswith(":"):
+        return None
+    given = held and not (sign.startswith(":") and value.text == "")
+    if sign[-1] == "?" and not given:
+        shell.assume(node, f"`{written(node).strip()}` would end the script; --set {written(parts[0])}=VALUE")
+    if sign[-1] == "?" or given != (sign[-1] == "+"):
+        return [] if sign[-1] == "+" else None
+    within = [*pieces(node)]
+    flat = [inner for each in within[within.index(parts[1]) + 1 : -1] for inner in _flat(each)]
+    if sign[-1] == "=":
+        value = joined([part for part in _substituted(flat, node, shell, quoted=True) if not isinstance(part, Break)])
+        shell.assign(written(parts[0]), value)
+        return None
+    return flat
+
+
+def _flat(piece: Node | str) -> list[Node | str]:
+    return [piece] if isinstance(piece, str) or piece.type != "concatenation" else [*pieces(piece)]
+
+
+def _substituted(pieces_: Sequence[Node | str], node: Node, shell: Shell, *, quoted: bool) -> Iterator[Part]:
+    """Yield an operand: what is quoted in it stays whole, the rest is split like a variable."""
+    around = node.parent
+    while around is not None and around.type in {"concatenation", "expansion"}:
+        around = around.parent
+    literal = around is not None and around.type in {"string", "heredoc_body"}
+    for piece in pieces_:
+        if isinstance(piece, str) or piece.type in {"word", "number", "regex"}:
+            words = piece if isinstance(piece, str) else written(piece).lstrip()
+            if "\\" in words:
+                yield Unknown(words, f"`{written(node).strip()}` has an escape that is not read")
+            elif words:
+                yield from [Known(words)] if quoted else split(Known(words), node, shell)
+        elif literal and piece.type == "raw_string":
+            yield Known(written(piece).lstrip())
+        else:
+            yield from _parts(piece, shell, quoted=quoted)
 
 
 def expansion(node: Node, shell: Shell) -> Value:
@@ -177,7 +227,10 @@ def expansion(node: Node, shell: Shell) -> Value:
     inside = [child for child in node.children if child.type not in {"$", "${", "}"} and not _opens(child)]
     if len(inside) == 1 and inside[0].type == "variable_name":
         name = written(inside[0])
-        return _argument(int(name), shell) if name.isdigit() else shell.text(name)
+        return Unknown("$0", "it is the script's own path") if name == "0" else shell.text(name)
+    if [each.type for each in inside] == ["special_variable_name"] and written(inside[0]) in {"#", "*"}:
+        values = shell.all_arguments(node)
+        return Known(str(len(values))) if written(inside[0]) == "#" else in_one(values, shell)
     if len(inside) == 1 and inside[0].type == "subscript":
         return _element(inside[0], shell)
     if written(node).strip().startswith("${#"):
@@ -191,17 +244,15 @@ def _opens(child: Node) -> bool:
     return written(child).strip() in {"${", "$"}
 
 
-def _argument(place: int, shell: Shell) -> Value:
-    if place == 0:
-        return Unknown("$0", "it is the script's own path")
-    return shell.arguments[place - 1] if place <= len(shell.arguments) else Known("", frozenset({str(place)}))
-
-
 def _element(subscript: Node, shell: Shell) -> Value:
     name, place = written(subscript.children[0]), written(subscript.children[2])
     values = shell.elements(name)
+    if shell.lookup(name) is None:
+        return Known("", frozenset({name}))
     if place in {"@", "*"}:
-        return joined([part for value in values for part in (Known(" "), value)][1:])
+        return in_one(values, shell)
+    if unknown := next((value for value in values if isinstance(value, Unknown)), None):
+        return unknown
     if place.lstrip("-").isdigit():
         at = int(place)
         return values[at] if -len(values) <= at < len(values) else Known("")
@@ -211,7 +262,9 @@ def _element(subscript: Node, shell: Shell) -> Value:
 def _length(inside: list[Node], source: str, shell: Shell) -> Value:
     counted = inside[-1]
     if counted.type == "subscript":
-        return Known(str(len(shell.elements(written(counted.children[0])))))
+        values = shell.elements(written(counted.children[0]))
+        unknown = next((value for value in values if isinstance(value, Unknown)), None)
+        return unknown or Known(str(len(values)))
     if counted.type == "variable_name" and len(inside) == 2:  # noqa: PLR2004 # and a name
         value = shell.text(written(counted))
         return value if isinstance(value, Unknown) else Known(str(len(value.text)), value.absent)
@@ -222,38 +275,14 @@ def _operated(source: str, name: str, sign: str, operands: list[Node], shell: Sh
     """Return `${name sign operand}`."""
     value = shell.text(name)
     if sign in DEFAULTS:
-        if isinstance(value, Unknown) and sign.startswith(":"):
-            return value
-        return _default(name, sign, joined([text(operand, shell) for operand in operands]), shell)
+        return value
     if isinstance(value, Unknown):
         return Unknown(source, value.because)
-    if sign in {"#", "##", "%", "%%"} and [operand.type for operand in operands] in (["regex"], ["word"]):
-        return Known(_stripped(value.text, sign, written(operands[0])), value.absent)
     if sign in CASES and not operands:
         return Known(CASES[sign](value.text), value.absent)
-    return Unknown(source, f"`{source}` is not read")
-
-
-def _default(name: str, sign: str, other: Value, shell: Shell) -> Value:
-    """Return a variable or what stands in for it; with a colon also where it is empty."""
-    given = shell.lookup(name) is not None and not (sign.startswith(":") and shell.text(name).text == "")
-    match sign[-1]:
-        case "+":
-            return other if given else Known("")
-        case "=" if not given:
-            shell.assign(name, other)
-            return other
-        case "-" if not given:
-            return other
-    return shell.text(name)
-
-
-def _stripped(value: str, sign: str, pattern: str) -> str:
-    """Return a text without the shortest or the longest beginning or end that fits a pattern."""
-    fits = re.compile(translate(pattern))
-    cuts = range(len(value) + 1) if sign in {"#", "%%"} else range(len(value), -1, -1)
-    for cut in cuts:
-        removed, kept = (value[:cut], value[cut:]) if sign.startswith("#") else (value[cut:], value[:cut])
-        if fits.match(removed):
-            return kept
-    return value
+    if sign not in {"#", "##", "%", "%%"} or [operand.type for operand in operands] not in (["regex"], ["word"]):
+        return Unknown(source, f"`{source}` is not read")
+    try:
+        return Known(stripped(value.text, sign, written(operands[0])), value.absent)
+    except Undecided as missing:
+        return Unknown(source, str(missing))

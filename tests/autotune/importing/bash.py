@@ -7,11 +7,14 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from autotune.importing.script import read_script
+
 RECORDER = f"""#!{sys.executable} -I
 import json, os, sys
 with open(os.environ["RECORD"], "w") as file:
     json.dump({{"args": sys.argv[1:], "env": dict(os.environ)}}, file)
 """
+GIVEN = {"TP": "4", "CONC": "16"}
 PATTERNS = ("x*", "4", '"*.y"', "?")
 SILENT = "#!/bin/sh\nexit 0\n"
 OF_BASH = ("PWD", "SHLVL", "_", "RECORD", "PATH", "OLDPWD", "LC_CTYPE")
@@ -31,7 +34,20 @@ def started(script: str, given: Mapping[str, str], folder: Path) -> tuple[list[s
     if not record.exists():
         return None
     got = json.loads(record.read_text())
-    return got["args"], {name: value for name, value in got["env"].items() if name not in {*OF_BASH, *given}}
+    own = {name: value for name, value in got["env"].items() if not name.startswith("BASH_FUNC_")}
+    return got["args"], {name: value for name, value in own.items() if name not in {*OF_BASH, *given}}
+
+
+def told(script: str, given: Mapping[str, str] = GIVEN) -> tuple[list[str], dict[str, str]]:
+    """Return what an import says of a script, as `started` does."""
+    launch = read_script(script, given)
+    own = {name: value.text for name, value in launch.env.items() if value is not None and name not in given}
+    return ["serve", *(word.text for word in launch.args)], own
+
+
+def doubted(script: str, given: Mapping[str, str] = GIVEN) -> str:
+    """Return what an import lists of a script, line by line."""
+    return "\n".join(f"{doubt.kind} {doubt}" for doubt in read_script(script, given).doubts)
 
 
 def write_program(path: Path, text: str) -> None:
@@ -77,6 +93,7 @@ class _Drawn:
             f"{self.test()} || {name}={self.word()}",
             f": ${{{name}:={c.choice(['1', 'z'])}}}",
             f'f() {{ {name}=$1; L=("$@"); }}; f {self.word()} {self.word()}',
+            *self.builtins(name),
         ]
         if depth == 0 or c.random() < 0.5:
             return c.choice(simple)
@@ -92,6 +109,32 @@ class _Drawn:
             ]
         )
 
+    def builtins(self, name: str) -> list[str]:
+        """Return statements that set variables, their attributes and the arguments in the less usual ways."""
+        other, c = self.chance.choice(self.names[:3]), self.chance
+        return [
+            f'export "{name}=${other}"',
+            f"declare -x '{name}=x y' {other}=${name}",
+            f"export {name}=$1 {other}=${name}",
+            f"{name}={self.word()} {other}=${name}\n:",
+            f"export -n {name}",
+            f'unset "{name}"',
+            f"f() {{ local {name}={self.word()}; {other}+=${name}; export {other}; }}; f {self.word()}",
+            f'f() {{ shift; set -- "$@" ${{1:-y}}; {name}="$# $*"; }}; f {self.word()} {self.word()}',
+            f"f() {{ export {other}=${name}; }}; {name}={self.word()} f",
+            f"set -- {self.word()} {self.word()}",
+            f"set {c.choice(['-a', '+a', '-o allexport', '-x', '+o pipefail'])}",
+            f"IFS={c.choice(['x', ':', chr(34) * 2, '=', '$' + chr(39) + chr(92) + 'n' + chr(39)])}",
+            "unset IFS",
+            f"export {name}={self.word()} &\nwait",
+            f"{{ {name}={self.word()}; export {name}; }} | :",
+            f'eval "{name}=\\${other}"',
+            f"eval 'export {name}=1'",
+            f"L=({self.word()} {self.word()}); L=z; L+=y",
+            f"f() {{ [ -n ${name} ] || return; {other}=r; }}; f",
+            f"((1)) || exit; (exit 1)\ncommand export {name}=c",
+        ]
+
     def test(self) -> str:
         """Return a condition."""
         name, c = self.chance.choice(self.names), self.chance
@@ -101,6 +144,10 @@ class _Drawn:
                 f'[ "${name}" = "{c.choice(self.texts[:4])}" ]',
                 f"[[ ${name} == {c.choice(PATTERNS)} ]]",
                 f"[[ -n ${name} && -z $B ]]",
+                f"[ -n ${name} ]",
+                f"[ ${name} != {number} ]",
+                f"[[ ${name} -le {number} ]]",
+                f"[ $# -gt {number} ]",
                 f"[[ ! -v {name} || ${name} != x ]]",
                 f'[ -z "${name}" ]',
                 f'[ "${{{name}:-0}}" -gt {number} ]',
@@ -131,6 +178,10 @@ class _Drawn:
                 '"${L[0]}"',
                 '"${L[@]}"',
                 '"${L[*]}"',
+                '"$@"',
+                '"$*"',
+                "${2:-w}",
+                "$'q\\'r'",
                 f"${{{name}##*=}}",
                 f"${{{name}%q*}}",
                 f"${{{name}^^}}",
