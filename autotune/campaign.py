@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from autotune.compare import FEWEST, Comparison, LaunchValues, compare, looks, order
 from autotune.comparisons import ComparisonFolder, Rules, Settings, Sides
@@ -11,10 +10,11 @@ from autotune.dispatch import Dispatcher
 from autotune.folder import Arm
 from autotune.gates import GateOfStudy, confirming, gates
 from autotune.rehearsal import give_answers
+from autotune.rounds import Ended, failure, measured
 from evals import Gate
 from search_spaces import Objective
 from trials import outcome as outcomes
-from trials.outcome import Infeasible, Lost, Measured, Outcome
+from trials.outcome import Lost, Measured, Outcome
 from trials.plan import Plan
 
 RETRIES = 2  # of a launch that was lost
@@ -22,18 +22,6 @@ RETRIES = 2  # of a launch that was lost
 
 class LaunchesLost(Exception):
     """A launch was lost again and again: this machine, or its cluster, is at fault."""
-
-
-class Ended(Protocol):
-    """A launch as its folder tells it; a study's confirmation keeps such launches too."""
-
-    @property
-    def arm(self) -> Arm:
-        """Which recipe was launched."""
-
-    @property
-    def outcome(self) -> Outcome | None:
-        """What became of it; None while it runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,20 +33,22 @@ class Progress:
         a: A's launches so far.
         b: B's.
         comparison: At the last look; None before the first.
-        failed: Why nothing can be compared: an arm crashed, or did not pass its gate; None while both are well.
+        out: The first arm that failed or did not pass its gate; None while both are well.
+        failed: What is wrong with it: nothing can be compared.
         next_arm: What to launch next; None when there is nothing left to launch.
     """
 
     a: tuple[Measured, ...]
     b: tuple[Measured, ...]
     comparison: Comparison | None
+    out: Arm | None
     failed: str | None
     next_arm: Arm | None
 
     @property
     def baseless(self) -> bool:
         """Whether it is A that failed: then nothing is said of B either."""
-        return self.failed is not None and self.failed.startswith("A")
+        return self.out == "A"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,23 +75,20 @@ Event = LaunchBegan | LaunchDone
 
 def progress(launches: Sequence[Ended], rules: Rules, goal: Objective) -> Progress:
     """Return how far a campaign is by its launches so far."""
-    a, b = _measured(launches, "A"), _measured(launches, "B")
+    a, b = measured(launches, "A"), measured(launches, "B")
     each = max((look for look in looks(rules.most) if look <= min(len(a), len(b))), default=0)
     comparison = _compared(a[:each], b[:each], rules, goal) if each >= FEWEST else None
-    failed = _failed(launches)
+    out, failed = _failed(launches)
     decided = comparison is not None and len(a) == len(b) == each and _decided(comparison, rules)
     plan, made = order(rules.most), len(a) + len(b)
     return Progress(
         a=a,
         b=b,
         comparison=comparison,
+        out=out,
         failed=failed,
         next_arm=None if failed or decided or made >= len(plan) else ("A" if plan[made] == "A" else "B"),
     )
-
-
-def _measured(launches: Sequence[Ended], arm: Arm) -> tuple[Measured, ...]:
-    return tuple(one.outcome for one in launches if one.arm == arm and isinstance(one.outcome, Measured))
 
 
 def _compared(a: Sequence[Measured], b: Sequence[Measured], rules: Rules, goal: Objective) -> Comparison:
@@ -124,17 +111,10 @@ def _decided(comparison: Comparison, rules: Rules) -> bool:
             return False
 
 
-def _failed(launches: Sequence[Ended]) -> str | None:
-    """Return what ends a campaign before it decides anything: the first thing that went wrong."""
-    for one in launches:
-        match one.outcome:
-            case Infeasible(failure=failure, reason=reason):
-                return f"{one.arm} failed ({failure}): {reason}"
-            case Measured(verdict=verdict) if verdict and verdict.result != "pass":
-                return f"{one.arm}'s gate: {verdict.result}: {'; '.join(verdict.reasons)}"
-            case _:
-                pass
-    return None
+def _failed(launches: Sequence[Ended]) -> tuple[Arm | None, str | None]:
+    """Return which arm ends a campaign before it decides anything, and why."""
+    arms: tuple[Arm, ...] = ("A", "B")
+    return next(((arm, f"{arm} failed: {why}") for arm in arms if (why := failure(launches, arm))), (None, None))
 
 
 @dataclass(frozen=True, slots=True)

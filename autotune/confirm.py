@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from autotune.compare import FEWEST, Comparison, LaunchValues, compare
@@ -11,7 +11,7 @@ from autotune.retries import fault
 from autotune.rounds import BASELINE, BESIDE, CANDIDATE, due, failure, given_up, measured, of
 from search_spaces import Objective, Scalar, SearchSpace, differences, resolve
 from trials.load.metrics import PointMetrics, objective
-from trials.outcome import Infeasible, Measured
+from trials.outcome import Measured
 
 FINALISTS = 3
 NOISE = 0.01  # search values closer than this are equals: the config nearest to the baseline goes first
@@ -42,7 +42,7 @@ class Standing:
         a: The baseline's launches so far.
         b: The candidate's.
         comparison: At the last look with as many launches of each; None before the first.
-        dropped: Why the candidate is out: it failed its gate or crashed; None if it is in.
+        dropped: Why the candidate is out: it failed its gate, crashed, or is slower and not the last; None if it is in.
         stopped: Why nothing can be decided: the baseline failed; or None.
         beside: The other recipes that were launched in the same rounds.
         next: The round and the arm to launch next; None when there is nothing left to launch.
@@ -124,7 +124,8 @@ def stand(
     own = of(launches, "confirm", candidate.number)
     a, b = measured(own, BASELINE), measured(own, CANDIDATE)
     comparison = compared(own, BASELINE, CANDIDATE, space.objective)
-    dropped, stopped = _dropped(own, b), _stopped(own, a)
+    dropped, baseline_out = failure(own, CANDIDATE), failure(own, BASELINE)
+    stopped = baseline_out and f"the baseline failed: {baseline_out}"
     over = dropped or stopped or decided(own, (BASELINE, CANDIDATE, *beside), comparison)
     return Standing(
         candidate=candidate,
@@ -176,41 +177,32 @@ def level(point: PointMetrics, goal: Objective) -> float:
     return float(getattr(point, goal.metric))
 
 
-def _dropped(launches: Sequence[LaunchRecord], b: Sequence[Measured]) -> str | None:
-    for one in launches:
-        if one.arm == CANDIDATE and isinstance(one.outcome, Infeasible):
-            return f"{one.outcome.failure} in confirmation: {one.outcome.reason}"
-    for verdict in (one.verdict for one in b):
-        if verdict and verdict.result != "pass":
-            return f"gate {verdict.result} in confirmation: {'; '.join(verdict.reasons)}"
-    return None
-
-
-def _stopped(launches: Sequence[LaunchRecord], a: Sequence[Measured]) -> str | None:
-    for one in launches:
-        if one.arm == BASELINE and isinstance(one.outcome, Infeasible):
-            return f"the baseline failed: {one.outcome.reason}"
-    for verdict in (one.verdict for one in a):
-        if verdict and verdict.result != "pass":
-            return f"the baseline's gate: {verdict.result}: {'; '.join(verdict.reasons)}"
-    return None
-
-
 def conclude(
     trials: Sequence[TrialRecord], launches: Sequence[LaunchRecord], space: SearchSpace, beside: Sequence[str] = ()
 ) -> Conclusion:
     """
-    Return what a study's trials and launches prove; candidates are tried in order until one is not dropped.
+    Return what a study's trials and launches prove; candidates are tried in order until one is not out.
+
+    One that is slower than the baseline is out where another is left; the last that is launched decides.
 
     Args:
         beside: Arms that are to be launched in the same rounds.
     """
-    standings: list[Standing] = []
-    for candidate in finalists(trials, space):
-        standings.append(stand(candidate, launches, space, beside))
+    standings, waiting = list[Standing](), finalists(trials, space)
+    while waiting:
+        standing = stand(waiting.pop(0), launches, space, beside)
+        standings.append(replace(standing, dropped=standing.dropped or (_slower(standing) if waiting else None)))
         if not standings[-1].dropped:
             return _conclusion(baseline(trials), tuple(standings))
     return Conclusion(result="no candidate", winner=baseline(trials), standings=tuple(standings))
+
+
+def _slower(standing: Standing) -> str | None:
+    """Return by how much a candidate is slower than the baseline, where its launches have shown that."""
+    found = standing.comparison
+    if standing.next or standing.stopped or found is None or found.result != "loss":
+        return None
+    return f"slower than the baseline, {100 * found.overall.change:+.1f} %"
 
 
 def _conclusion(base: TrialRecord, standings: tuple[Standing, ...]) -> Conclusion:

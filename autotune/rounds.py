@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import cycle
+from typing import Protocol
 
 from autotune.folder import LaunchRecord, Stage
 from autotune.retries import RETRIES
-from trials.outcome import Infeasible, Lost, Measured
+from trials.outcome import Infeasible, Lost, Measured, Outcome
 
 BASELINE, CANDIDATE, DEFAULTS, REFERENCE, REDUCED = "A", "B", "D", "R", "C"
 """Arms: the study's baseline, a trial, the engine's own defaults, another engine, and a candidate with less in it."""
@@ -27,6 +28,22 @@ NAMES: Mapping[str, str] = {
     PLAIN: "the recipe at {rest}",
     OVERRIDDEN: "its override at {rest}",
 }
+
+
+CHANCE = ("unknown", "stuck")
+"""Failures of an engine that may not happen again: what no pattern knows, and what took too long."""
+
+
+class Ended(Protocol):
+    """A launch as its folder tells it."""
+
+    @property
+    def arm(self) -> str:
+        """Which recipe was launched."""
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """What became of it; None while it runs."""
 
 
 def name(arm: str, candidate: int) -> str:
@@ -57,15 +74,23 @@ def of(launches: Sequence[LaunchRecord], stage: Stage, candidate: int) -> list[L
     return [one for one in launches if one.stage == stage and one.candidate == candidate and one.outcome is not None]
 
 
-def measured(launches: Sequence[LaunchRecord], arm: str) -> tuple[Measured, ...]:
+def measured(launches: Sequence[Ended], arm: str) -> tuple[Measured, ...]:
     """Return what an arm's launches measured, in their order."""
     return tuple(one.outcome for one in launches if one.arm == arm and isinstance(one.outcome, Measured))
 
 
-def failure(launches: Sequence[LaunchRecord], arm: str) -> str | None:
-    """Return why an arm is out by its own fault: it failed, or did not pass its gate."""
+def failure(launches: Sequence[Ended], arm: str) -> str | None:
+    """
+    Return why an arm is out by its own fault: it failed, or did not pass its gate.
+
+    What may have been chance is launched once more: of twenty launches, each of which crashes by chance one time in
+    thirty, one does every other time, and would end the comparison or say of a knob that the engine needs it.
+    """
+    chances = 1
     for outcome in (one.outcome for one in launches if one.arm == arm):
         match outcome:
+            case Infeasible(failure=kind) if kind in CHANCE and chances:
+                chances -= 1
             case Infeasible(failure=kind, reason=reason):
                 return f"{kind}: {reason}"
             case Measured(verdict=verdict) if verdict and verdict.result != "pass":

@@ -35,6 +35,7 @@ knobs:
 """
 
 MEMORY = Infeasible(failure="memory", reason="out of memory", seconds={})
+CRASHED = Infeasible(failure="unknown", reason="exit code 1", seconds={})
 LOST = Lost(reason="node gone", seconds={})
 
 

@@ -9,7 +9,7 @@ from autotune.comparisons import Launched, Rules
 from autotune.folder import Arm
 from search_spaces import Objective, SearchSpace
 from tests.autotune.comparing import Told, begun, rates
-from tests.autotune.studies import LOST, MEMORY, unjudged
+from tests.autotune.studies import CRASHED, LOST, MEMORY, unjudged
 from tests.support import measured, verdict
 from trials import outcome as outcomes
 from trials.outcome import Outcome
@@ -112,15 +112,22 @@ def test_an_arm_that_crashes_ends_it(tmp_path: Path, small: SearchSpace) -> None
     folder = begun(tmp_path, small, UNJUDGED)
     list(campaign(folder, Told([*rates(100.0), MEMORY])))
     found = progress(folder.launches(), UNJUDGED, GOAL)
-    assert (found.failed, found.next_arm, found.comparison) == ("B failed (memory): out of memory", None, None)
+    assert (found.failed, found.next_arm, found.comparison) == ("B failed: memory: out of memory", None, None)
     assert not found.baseless
     assert progress(launched("A", [MEMORY]), UNJUDGED, GOAL).baseless
+
+
+def test_a_crash_that_may_be_chance_is_launched_once_more() -> None:
+    once = progress(launched("ABB", [*rates(100.0, 110.0), CRASHED]), UNJUDGED, GOAL)
+    assert (once.failed, once.next_arm) == (None, "B")
+    twice = progress(launched("ABBB", [*rates(100.0, 110.0), CRASHED, CRASHED]), UNJUDGED, GOAL)
+    assert (twice.out, twice.failed, twice.next_arm) == ("B", "B failed: unknown: exit code 1", None)
 
 
 def test_an_arm_that_does_not_pass_its_gate_ends_it() -> None:
     failed = measured(120.0, 120.0, gate=verdict(40, result="fail"))
     found = progress(launched("AB", [measured(100.0, 100.0), failed]), Rules(most=6), GOAL)
-    assert (found.failed, found.next_arm) == ("B's gate: fail: 40 of 64 right", None)
+    assert (found.failed, found.next_arm) == ("B failed: gate fail: 40 of 64 right", None)
 
 
 def test_nothing_is_looked_at_between_the_looks() -> None:

@@ -188,11 +188,11 @@ def test_a_lost_launch_is_made_again(small: SearchSpace, candidate: TrialRecord)
 @pytest.mark.parametrize(
     ("arm", "outcome", "said"),
     [
-        ("B", MEMORY, "memory in confirmation: out of memory"),
-        ("B", FAILED, "gate fail in confirmation: 40 of 64 right"),
-        ("B", INVALID, "gate invalid in confirmation: 64 of 64 right"),
-        ("A", MEMORY, "the baseline failed: out of memory"),
-        ("A", FAILED, "the baseline's gate: fail: 40 of 64 right"),
+        ("B", MEMORY, "memory: out of memory"),
+        ("B", FAILED, "gate fail: 40 of 64 right"),
+        ("B", INVALID, "gate invalid: 64 of 64 right"),
+        ("A", MEMORY, "the baseline failed: memory: out of memory"),
+        ("A", FAILED, "the baseline failed: gate fail: 40 of 64 right"),
     ],
 )
 def test_a_crash_or_a_failed_gate_drops_the_candidate_and_stops_the_baseline(
@@ -249,13 +249,35 @@ def test_a_dropped_candidate_makes_room_for_the_next(
     assert [bool(one.dropped) for one in conclusion.standings] == [True, False]
 
 
-def test_a_candidate_that_does_not_win_is_not_followed_by_another(
+SLOWER = (100.0, 90.0, 90.1, 100.1)
+
+
+def test_a_candidate_that_is_slower_makes_room_for_the_next(
     small: SearchSpace, base: TrialRecord, candidate: TrialRecord
 ) -> None:
     second = trial(small, 2, measured(108.0, 108.0), threads=4)
-    conclusion = conclude([base, candidate, second], launches("ABBA", 100.0, 90.0, 90.1, 100.1), small)
+    slower = launches("ABBA", *SLOWER)
+    conclusion = conclude([base, candidate, second], slower, small)
+    assert [one.dropped for one in conclusion.standings] == ["slower than the baseline, -10.0 %", None]
+    assert (conclusion.result, conclusion.standings[-1].next_arm) == ("undecided", "A")
+    after = launches("ABBA", 100.0, 120.0, 120.1, 100.1, candidate=2)
+    assert conclude([base, candidate, second], [*slower, *after], small).winner == second
+
+
+def test_the_last_candidate_is_not_dropped_for_being_slower(
+    small: SearchSpace, base: TrialRecord, candidate: TrialRecord
+) -> None:
+    conclusion = conclude([base, candidate], launches("ABBA", *SLOWER), small)
+    assert (conclusion.result, conclusion.standings[-1].dropped) == ("loss", None)
+
+
+def test_a_candidate_that_is_no_slower_is_not_followed_by_another(
+    small: SearchSpace, base: TrialRecord, candidate: TrialRecord
+) -> None:
+    second = trial(small, 2, measured(108.0, 108.0), threads=4)
+    conclusion = conclude([base, candidate, second], launches("ABBA", 100.0, 100.1, 100.0, 100.1), small)
     assert [one.candidate.number for one in conclusion.standings] == [1]
-    assert conclusion.standings[-1].next_arm is None
+    assert (conclusion.result, conclusion.standings[-1].next_arm) == ("tie", None)
 
 
 def test_when_every_finalist_is_dropped_the_baseline_stays(

@@ -5,7 +5,7 @@ import pytest
 from autotune.compare import order
 from autotune.folder import LaunchRecord
 from autotune.rounds import due, failure, given_up, measured, name, of, rounds
-from tests.autotune.studies import LOST, MEMORY, launch, launches, unjudged
+from tests.autotune.studies import CRASHED, LOST, MEMORY, launch, launches, unjudged
 from tests.support import measured as ran
 from tests.support import verdict
 from trials.outcome import Outcome
@@ -41,6 +41,17 @@ def test_what_is_due_comes_in_the_order_of_rounds() -> None:
 def test_an_arm_that_failed_is_not_due_any_more() -> None:
     made = [*launches("A", 100.0), launch(1, "B", MEMORY)]
     assert due(("A", "B"), made, 2) == (1, "A")
+
+
+def test_a_crash_that_may_be_chance_is_due_again_once() -> None:
+    once = [*launches("A", 100.0), launch(1, "B", CRASHED)]
+    assert (failure(once, "B"), due(("A", "B"), once, 2)) == (None, (0, "B"))
+    twice = [*once, launch(2, "B", CRASHED)]
+    assert (failure(twice, "B"), due(("A", "B"), twice, 2)) == ("unknown: exit code 1", (1, "A"))
+
+
+def test_a_crash_that_has_a_known_reason_is_not() -> None:
+    assert failure([launch(0, "B", CRASHED), launch(1, "B", MEMORY)], "B") == "memory: out of memory"
 
 
 def test_a_lost_launch_is_due_again() -> None:

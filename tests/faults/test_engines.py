@@ -105,5 +105,5 @@ def test_a_comparison_whose_first_side_does_not_run_ends_as_a_study_whose_baseli
     bench.write_space({"fault": {"flag": "--fault", "choice": FAULTS}}, {"fault": "none"})
     crash = (f"--set-{side}", "fault=out-of-memory")
     ran = bench.run("compare", "fake.yaml", "fake.yaml", *crash, "--dispatcher", "local")
-    assert f"Nothing is compared: {side.upper()} failed (memory): " in ran.stdout
+    assert f"Nothing is compared: {side.upper()} failed: memory: " in ran.stdout
     assert ran.returncode == code, ran.stderr
