@@ -12,8 +12,24 @@ from autotune.pooled import Change, Pool, pool
 from autotune.rounds import BASELINE, CANDIDATE, due, failure, measured, of
 from search_spaces import Config, RuleBroken, Scalar, SearchSpace, resolve
 
-Verdict = Literal["brings", "needed", "tied", "not tested", "nothing measurable", "costs"]
-KEPT: tuple[Verdict, ...] = ("brings", "needed", "tied", "not tested")
+Verdict = Literal[
+    "brings",
+    "brings together",
+    "needed",
+    "needed together",
+    "tied",
+    "not tested",
+    "nothing measurable",
+    "costs",
+    "costs together",
+]
+KEPT: tuple[Verdict, ...] = ("brings", "brings together", "needed", "needed together", "tied", "not tested")
+TOGETHER: Mapping[Verdict, Verdict] = {
+    "brings": "brings together",
+    "needed": "needed together",
+    "costs": "costs together",
+}
+"""What may be said of a knob that was only undone with others at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +57,8 @@ class Part:
     Attributes:
         gain: Of the winner over the winner without it; of a group, without all of them.
         because: The reason in words, where there is no number.
+        group: The knobs that were undone at once, itself among them: verdict and gain are theirs together. Empty where
+            it was undone alone.
     """
 
     knob: str
@@ -49,6 +67,7 @@ class Part:
     verdict: Verdict
     gain: Change | None
     because: str
+    group: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +90,11 @@ class Ablation:
     def dropped(self) -> tuple[str, ...]:
         """The knobs that bring nothing measurable: a tie goes to the default."""
         return tuple(part.knob for part in self.parts if part.verdict not in KEPT)
+
+    @property
+    def groups(self) -> tuple[Part, ...]:
+        """The first knob of each group that was only undone at once."""
+        return tuple({part.group: part for part in reversed(self.parts) if part.group}.values())
 
 
 def ablate(
@@ -155,19 +179,24 @@ def _finding(row: Row, read: _Readings) -> Finding:
 
 
 def _part(knob: str, values: tuple[Scalar, Scalar], plan: Design, read: _Readings) -> Part:
-    verdict, gain, because = _judge(knob, plan, read)
-    return Part(knob=knob, base=values[0], own=values[1], verdict=verdict, gain=gain, because=because)
+    row = plan.without(knob)
+    verdict, gain, because = _judge(row, read) if row else _unlaunched(knob, plan)
+    group = row.knobs if row and len(row.knobs) > 1 else ()
+    told = TOGETHER.get(verdict, verdict) if group else verdict
+    return Part(knob=knob, base=values[0], own=values[1], verdict=told, gain=gain, because=because, group=group)
 
 
-def _judge(knob: str, plan: Design, read: _Readings) -> tuple[Verdict, Change | None, str]:
-    """Return what is proved of a knob, by how much the winner is better with it, or why there is no number."""
+def _unlaunched(knob: str, plan: Design) -> tuple[Verdict, None, str]:
+    """Return why a knob needed no launch without it."""
     if knob in plan.tied:
-        return "tied", None, f"can't be undone alone: {plan.tied[knob]}"
-    row = next((each for each in plan.rows if each.kind == "without" and knob in each.knobs), None)
-    if row is None:
-        return "nothing measurable", None, "it comes to the same without it"
+        return "tied", None, f"can't be undone: {plan.tied[knob]}"
+    return "nothing measurable", None, "it comes to the same without it"
+
+
+def _judge(row: Row, read: _Readings) -> tuple[Verdict, Change | None, str]:
+    """Return what is proved of what a row undoes, by how much the winner is better with it, or why by no number."""
     if failed := failure(read.launches, row.arm):
-        return "needed", None, f"without it: {failed}"
+        return "needed", None, f"without {'it' if len(row.knobs) == 1 else 'all of them'}: {failed}"
     gain = read.change(row.arm, row.against).get(None)
     if gain is None:
         return "not tested", None, "its launches were not made"

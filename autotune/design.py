@@ -44,12 +44,23 @@ class Design:
         arms: The config of each, the winner's first.
         rounds: Launches of each arm.
         tied: Knobs that can't be undone alone, each with the rule that it would break.
+        wanted: Launches that it would take to undo each knob that matters and to launch the baseline with each, too.
     """
 
     arms: Mapping[str, Config]
     rows: tuple[Row, ...]
     rounds: int
     tied: Mapping[str, str]
+    wanted: int
+
+    @property
+    def additive(self) -> bool:
+        """Whether the baseline is launched with single knobs."""
+        return any(row.kind == "alone" for row in self.rows)
+
+    def without(self, knob: str) -> Row | None:
+        """Return the row that undoes a knob; None where that changes nothing, or breaks a rule."""
+        return next((row for row in self.rows if row.kind == "without" and knob in row.knobs), None)
 
 
 def design(winner: TrialRecord, trials: Sequence[TrialRecord], space: SearchSpace) -> Design | None:
@@ -62,13 +73,14 @@ def design(winner: TrialRecord, trials: Sequence[TrialRecord], space: SearchSpac
     ranked = ranking(winner, trials, space)
     if len(ranked.matter) + len(ranked.rest) < FEWEST:
         return None
+    wanted = FEWEST * len(_Drawing(winner, space).draw(ranked, alone=True).arms)
     for many in range(len(ranked.matter), 0, -1):
         few = Ranking(ranked.matter[:many], (*ranked.matter[many:], *ranked.rest))
         for alone in (True, False):
             plan = _Drawing(winner, space).draw(few, alone=alone)
             rounds = space.budget.ablation_launches // len(plan.arms)
             if rounds >= FEWEST:
-                return replace(plan, rounds=min(rounds, MOST_ROUNDS))
+                return replace(plan, rounds=min(rounds, MOST_ROUNDS), wanted=wanted)
     return None
 
 
@@ -100,7 +112,7 @@ class _Drawing:
     _drawn: dict[str, str] = field(default_factory=dict)
 
     def draw(self, ranked: Ranking, *, alone: bool) -> Design:
-        """Return the design, still without a number of rounds."""
+        """Return the design, still without numbers of launches."""
         whole, base = resolve(self.space, self.winner.config).config, self.space.baseline
         top = self._arm(CANDIDATE, whole)
         for knob in ranked.matter:
@@ -111,7 +123,7 @@ class _Drawing:
             foot = self._arm(BASELINE, base)
             for knob in ranked.matter:
                 self._row("alone", (knob,), f"{ALONE}{knob}", {**base, knob: whole[knob]}, foot)
-        return Design(arms=self.arms, rows=tuple(self.rows), rounds=0, tied=self.tied)
+        return Design(arms=self.arms, rows=tuple(self.rows), rounds=0, tied=self.tied, wanted=0)
 
     def _row(self, kind: Kind, knobs: tuple[str, ...], arm: str, config: Config, than: str) -> None:
         try:

@@ -164,11 +164,6 @@ class StudyFolder:
         return self.root / "answers.jsonl"
 
     @property
-    def plots(self) -> Path:
-        """Folder of the plots, each as SVG and as PNG."""
-        return self.root / "plots"
-
-    @property
     def evidence_json(self) -> Path:
         """The same for machines."""
         return self.root / "evidence.json"

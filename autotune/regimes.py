@@ -43,6 +43,11 @@ class Regime:
     next: tuple[int, str] | None
 
     @property
+    def arms(self) -> tuple[str, str]:
+        """Those of its launches: the recipe as it is, and the other config in its place."""
+        return _arms(self.proposal.concurrency)
+
+    @property
     def proved(self) -> bool:
         """Say whether it becomes an override."""
         return not self.next and not self.out and self.comparison is not None and self.comparison.result == "win"

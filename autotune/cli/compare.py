@@ -23,7 +23,7 @@ from autotune.cli.comparing import (
 from autotune.cli.options import AsJson, DataRoot, Emulate, LoadSeed, Place, WhereLaunched, WhichLandscape
 from autotune.comparisons import ComparisonFolder, Rules, comparison_folder
 from autotune.contenders import Contender, Named, contender
-from autotune.evidence.comparison import Compared
+from autotune.evidence.compared import Compared
 from autotune.evidence.sweep import swept, write_sweep
 from autotune.noise import known_noise
 from autotune.staging import Terms, stage

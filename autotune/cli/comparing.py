@@ -16,7 +16,8 @@ from autotune.cli.study import DISPATCHERS, interruptible
 from autotune.comparisons import ComparisonFolder
 from autotune.dispatch import Dispatcher
 from autotune.doctor import Site, client, examine, refuse_unfit
-from autotune.evidence.comparison import Compared, write
+from autotune.evidence.compared import Compared
+from autotune.evidence.comparison import write
 from autotune.evidence.tables import percent
 from autotune.staging import Terms
 from search_spaces import SearchSpace

@@ -22,7 +22,7 @@ from autotune.cli.comparing import (
 from autotune.cli.options import AsJson, DataRoot, Emulate, LoadSeed, WhereLaunched, WhichLandscape
 from autotune.comparisons import Rules, comparison_folder
 from autotune.contenders import Named, contender
-from autotune.evidence.comparison import Compared
+from autotune.evidence.compared import Compared
 from autotune.evidence.verdicts import noisy
 from autotune.noise import FEWEST, MOST, Noise, keep, noise_file
 from autotune.noise import noise as measured_noise

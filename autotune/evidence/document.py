@@ -1,13 +1,11 @@
-"""The evidence as Markdown for people, as a page, and as JSON for machines; and all of it, written."""
+"""The evidence as Markdown and as a page for people, and as JSON for machines; and all of it, written."""
 
-from autotune.evidence import tables
 from autotune.evidence.evidence import Evidence, gather
-from autotune.evidence.html import to_html
-from autotune.evidence.plots import plots, png, svg
+from autotune.evidence.html import page
+from autotune.evidence.publish import markdown, publish
 from autotune.evidence.report import to_json
 from autotune.evidence.sections import document
-from autotune.evidence.templates import render
-from autotune.evidence.words import CHINESE, ENGLISH, said
+from autotune.evidence.words import ENGLISH
 from autotune.folder import StudyFolder
 from autotune.redaction import scrubbed
 from search_spaces import Recipe, recipe_text
@@ -30,12 +28,7 @@ def write(folder: StudyFolder) -> None:
         write_whole(folder.recipe, f"# {ENGLISH(found.emulated)}\n{recipe}" if found.emulated else recipe)
     else:
         folder.recipe.unlink(missing_ok=True)
-    folder.plots.mkdir(exist_ok=True)
-    for plot in plots(found):
-        write_whole(folder.plots / f"{plot.name}.svg", svg(plot))
-        write_whole(folder.plots / f"{plot.name}.png", png(plot))
-    write_whole(folder.evidence_md, to_markdown(found))
-    write_whole(folder.evidence_html, to_html(found))
+    publish(document(found), folder.evidence_md, folder.evidence_html)
     write_whole(folder.evidence_json, to_json(found))
 
 
@@ -45,14 +38,9 @@ def _text(recipe: Recipe) -> str:
 
 def to_markdown(found: Evidence) -> str:
     """Return the evidence for people, in English and in Chinese."""
-    text = render(
-        "evidence.md.j2",
-        escape=False,
-        found=found,
-        document=document(found),
-        tables=tables,
-        english=ENGLISH,
-        chinese=CHINESE,
-        see=said,
-    )
-    return f"{text.strip()}\n"
+    return markdown(document(found))
+
+
+def to_html(found: Evidence) -> str:
+    """Return the evidence as one HTML document."""
+    return page(document(found))

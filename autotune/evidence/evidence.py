@@ -9,12 +9,13 @@ from pathlib import Path
 from autotune.confirm import Conclusion, Standing, baseline, value
 from autotune.evidence.raw import EFFECTIVE, Sources, sources
 from autotune.evidence.words import ENGLISH, Said, said
-from autotune.folder import LaunchRecord, Settings, StudyFolder, TrialRecord
+from autotune.folder import LaunchRecord, Settings, Stage, StudyFolder, TrialRecord
 from autotune.proof import Proof, prove
 from autotune.redaction import hidden, scrubbed
+from autotune.reduce import Reduction
 from autotune.rehearsal import MARK, mark
 from autotune.rounds import name, of
-from search_spaces import SearchSpace, load
+from search_spaces import SearchSpace, load, resolve
 from trials.machine import Machine, noted
 from trials.outcome import Infeasible, Judgement, Lost, Measured, Outcome
 
@@ -92,7 +93,21 @@ class Evidence:
         if self.finished is None:
             trials, launches = (sum(one.outcome is not None for one in some) for some in (self.trials, self.launches))
             return said("not finished", trials=trials, launches=launches)
+        if self.reduced:
+            return said("win reduced", number=self.recommended.number, knobs=", ".join(self.left_out))
         return verdict(self.conclusion)
+
+    @property
+    def reduced(self) -> Reduction | None:
+        """The winner with less in it, where the study ended with that as its recipe."""
+        less = self.proof.reduction
+        return less if self.finished and less and less.stands else None
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """The knobs of the winner that its recipe does without."""
+        whole = resolve(self.space, self.conclusion.winner.config).config
+        return tuple(knob for knob, own in whole.items() if own != self.proof.config[knob])
 
     @property
     def sentence(self) -> str:
@@ -104,11 +119,11 @@ class Evidence:
         """Raw files that are not there any more, relative to the study's folder."""
         return tuple(chain.from_iterable(self.raw[one.folder].missing for one in self.records))
 
-    def arm(self, standing: Standing, arm: str) -> tuple[LaunchRecord, ...]:
-        """Return the measured launches of one arm that a comparison rests on: as many as of the other."""
-        own = of(self.launches, "confirm", standing.candidate.number)
-        measured = [one for one in own if one.arm == arm and isinstance(one.outcome, Measured)]
-        return tuple(measured[: min(len(standing.a), len(standing.b))])
+    def arms(self, candidate: int, stage: Stage, *names: str) -> tuple[tuple[LaunchRecord, ...], ...]:
+        """Return the measured launches of each arm that a comparison rests on: as many of one as of the others."""
+        own = of(self.launches, stage, candidate)
+        every = [[one for one in own if one.arm == name and isinstance(one.outcome, Measured)] for name in names]
+        return tuple(zip(*zip(*every, strict=False), strict=True))
 
 
 def verdict(conclusion: Conclusion) -> Said:
@@ -125,8 +140,8 @@ def gather(folder: StudyFolder) -> Evidence:
         NoBaseline: If its baseline was not measured, or not yet.
     """
     space, finished = load(folder.space), folder.finished()
-    trials = [replace(one, outcome=_shown(one.outcome)) for one in folder.trials()]
-    launches = [replace(one, outcome=_shown(one.outcome)) for one in folder.launches()]
+    trials = [replace(one, outcome=shown(one.outcome)) for one in folder.trials()]
+    launches = [replace(one, outcome=shown(one.outcome)) for one in folder.launches()]
     records: list[TrialRecord | LaunchRecord] = [*trials, *launches]
     return Evidence(
         root=folder.root,
@@ -140,11 +155,11 @@ def gather(folder: StudyFolder) -> Evidence:
         provenance=scrubbed(json.loads(folder.provenance.read_text(encoding="utf-8"))),
         raw={one.folder: sources(folder.root, one, ended=finished is not None) for one in records},
         machines={one.folder: machine for one in records if (machine := noted(one.folder))},
-        effective={one.folder: told for one in records if (told := _effective(one.folder))},
+        effective={one.folder: told for one in records if (told := effective_of(one.folder))},
     )
 
 
-def _shown(outcome: Outcome | None) -> Outcome | None:
+def shown(outcome: Outcome | None) -> Outcome | None:
     """Return an outcome as it may be shown: redacted, and of settings too what their names say is secret."""
     clean = scrubbed(outcome)
     if not isinstance(clean, Measured):
@@ -154,7 +169,7 @@ def _shown(outcome: Outcome | None) -> Outcome | None:
     )
 
 
-def _effective(folder: Path) -> dict[str, str]:
+def effective_of(folder: Path) -> dict[str, str]:
     """Return what the engine of a trial's only, or first, launch said that it runs."""
     files = [folder / EFFECTIVE, *sorted(folder.glob(f"launch-*/{EFFECTIVE}"))]
     found = next((path for path in files if path.exists()), None)

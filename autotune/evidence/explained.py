@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
@@ -9,6 +10,8 @@ from autotune.ablate import Ablation, Finding, Part
 from autotune.confirm import Beside, Conclusion, passed
 from autotune.evidence.raw import Sources
 from autotune.evidence.tables import RAW, Row, Table, frame, interval, percent, shown, trial
+from autotune.evidence.verdicts import level
+from autotune.evidence.words import Said, said
 from autotune.folder import TrialRecord
 from autotune.pooled import Change
 from autotune.reduce import Reduction
@@ -20,11 +23,14 @@ from trials.outcome import Measured
 OVERALL = "all, geometric mean"
 VERDICTS: Mapping[str, str] = {
     "brings": "brings more than noise: kept",
+    "brings together": "not told apart: kept",
     "needed": "needed: kept",
+    "needed together": "not told apart: kept",
     "tied": "tied to others: kept",
     "not tested": "not tested: kept",
     "nothing measurable": "nothing measurable",
     "costs": "costs",
+    "costs together": "not told apart: they cost",
 }
 
 
@@ -32,10 +38,16 @@ def change(found: Change | None) -> str:
     """Return a change with its interval, and in words what may not be claimed of it."""
     if found is None:
         return ""
+    if found.low is None:
+        return f"{bounded(found)}, too few launches for an interval"
+    return bounded(found) + {"tie": ", tie within noise", "undecided": ", undecided"}.get(found.said, "")
+
+
+def bounded(found: Change) -> str:
+    """Return a change with its interval, where it has one."""
     if found.low is None or found.high is None:
-        return f"{percent(found.estimate)}, too few launches for an interval"
-    words = {"tie": ", tie within noise", "undecided": ", undecided"}.get(found.said, "")
-    return f"{percent(found.estimate)} ({100 * found.low:+.1f} to {100 * found.high:+.1f}){words}"
+        return percent(found.estimate)
+    return f"{percent(found.estimate)} ({100 * found.low:+.1f} to {100 * found.high:+.1f})"
 
 
 def defaults(beside: Sequence[Beside], recipe: str) -> Table:
@@ -50,15 +62,17 @@ def defaults(beside: Sequence[Beside], recipe: str) -> Table:
 
 def _against(beside: Beside, other: str, recipe: str) -> Iterator[Row]:
     if beside.comparison is None:
-        yield {"concurrency": OVERALL, other: beside.out or "too few launches", recipe: "", "change": ""}
+        yield {"concurrency": OVERALL, other: beside.out or "too few launches", recipe: "", "change": "", "verdict": ""}
         return
-    levels = {str(at): ratio for at, ratio in beside.comparison.levels.items()}
-    for name, ratio in {**levels, OVERALL: beside.comparison.overall}.items():
+    found = beside.comparison
+    levels = {str(at): (ratio, level(found.verdicts[at])) for at, ratio in found.levels.items()}
+    for name, (ratio, verdict) in {**levels, OVERALL: (found.overall, found.result)}.items():
         yield {
             "concurrency": name,
             other: f"{ratio.a:.1f}",
             recipe: f"{ratio.b:.1f}",
             "change": f"{percent(ratio.change)} ({interval(ratio)})",
+            "verdict": verdict,
         }
 
 
@@ -84,9 +98,29 @@ def _part(part: Part) -> Row:
         "knob": part.knob,
         "baseline": shown(part.base),
         "winner": shown(part.own),
-        "brings": change(part.gain) or part.because,
+        "brings": _gain(part),
         "verdict": VERDICTS[part.verdict],
     }
+
+
+def _gain(part: Part) -> str:
+    """Return what a knob brings; of one of a group what the group brings, and that it is the group's."""
+    if not part.group:
+        return change(part.gain) or part.because
+    one = f"as one of a group of {len(part.group)}"
+    return f"{one} that together bring {change(part.gain)}" if part.gain else f"{one}: {part.because}"
+
+
+def grouped(found: Ablation) -> tuple[Said, ...]:
+    """Return of each group that was undone at once what it brings, and that its knobs are not told apart."""
+    return tuple(_group(part) for part in found.groups)
+
+
+def _group(part: Part) -> Said:
+    knobs, count = ", ".join(part.group), len(part.group)
+    if part.gain is None:
+        return said("group without a number", knobs=knobs, count=count, why=part.because)
+    return said("group", knobs=knobs, count=count, change=bounded(part.gain), said=said(f"group {part.gain.said}"))
 
 
 def kept_because(less: Reduction | None) -> str:
@@ -98,8 +132,9 @@ def kept_because(less: Reduction | None) -> str:
     if less.comparison is None or less.full is None:
         return "too few of its launches came to their end"
     overall, full = less.comparison.overall, less.full.overall
+    short = "not all of its launches were made: " if less.next else ""
     return (
-        f"{percent(overall.change)} ({interval(overall)}) against the baseline, {less.comparison.result}; "
+        f"{short}{percent(overall.change)} ({interval(overall)}) against the baseline, {less.comparison.result}; "
         f"{percent(full.change)} ({interval(full)}) against the winner with them"
     )
 
@@ -150,15 +185,39 @@ def known(
         base: The baseline's objective in the search.
         raw: The files of each trial, by its folder.
     """
-    last = {resolve(space, record.config).fingerprint: record for record in trials}
     rows: list[Row] = []
-    for one in space.known:
-        record = last.get(resolve(space, {**space.baseline, **one.set}).fingerprint)
-        found = trial(record, space, base) if record else {}
-        row: Row = {"recipe": one.name, "trial": str(record.number) if record else ""}
+    for one in became(space, trials, conclusion):
+        found = trial(one.record, space, base) if one.record else {}
+        row: Row = {"recipe": one.name, "trial": str(one.record.number) if one.record else ""}
         row |= {column: found.get(column, "") for column in ("outcome", "objective", "change", "gate")}
-        rows.append(row | {"verdict": _stands(record, conclusion), RAW: raw[record.folder] if record else ""})
+        rows.append(row | {"verdict": one.verdict, RAW: raw[one.record.folder] if one.record else ""})
     return frame(rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Became:
+    """
+    A recipe that a space knows, and what became of it.
+
+    Attributes:
+        record: Its trial; None where it was not tried.
+        verdict: In words, by confirmed numbers only.
+    """
+
+    name: str
+    record: TrialRecord | None
+    verdict: str
+
+
+def became(space: SearchSpace, trials: Sequence[TrialRecord], conclusion: Conclusion) -> tuple[Became, ...]:
+    """Return what became of the recipes that a space knows."""
+    last = {resolve(space, record.config).fingerprint: record for record in trials}
+    start = last.get(resolve(space, space.baseline).fingerprint)
+    tried = [(one.name, last.get(resolve(space, {**space.baseline, **one.set}).fingerprint)) for one in space.known]
+    return tuple(
+        Became(name, record, "the baseline" if record and record is start else _stands(record, conclusion))
+        for name, record in tried
+    )
 
 
 def _stands(record: TrialRecord | None, conclusion: Conclusion) -> str:
@@ -184,8 +243,8 @@ def reference(told: Reference, recipe: Sequence[Measured], launched: Sequence[Me
         recipe: Its fresh launches.
         launched: The reference's, in the same rounds; none where its figures are quoted.
     """
-    own = _rates(recipe, told.metric)
-    other = told.figures or _rates(launched, told.metric)
+    own = rates(recipe, told.metric)
+    other = told.figures or rates(launched, told.metric)
     where = f"quoted: {told.source}" if told.figures else f"measured here, {len(launched)} launches"
     return frame(
         [
@@ -202,7 +261,7 @@ def reference(told: Reference, recipe: Sequence[Measured], launched: Sequence[Me
     )
 
 
-def _rates(launches: Sequence[Measured], metric: str) -> dict[int, float]:
+def rates(launches: Sequence[Measured], metric: str) -> dict[int, float]:
     """Return the geometric mean over launches at each concurrency."""
     ladder = [point.concurrency for point in launches[0].points] if launches else []
     return {

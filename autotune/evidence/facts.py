@@ -5,15 +5,17 @@ from pathlib import Path
 
 from autotune.diff import Difference, Point, differences, grouped
 from autotune.evidence.evidence import Evidence, judged
-from autotune.evidence.raw import EFFECTIVE, OUTCOME, Link, Sources
+from autotune.evidence.raw import COMMAND, EFFECTIVE, OUTCOME, Gathered, Link, Record, Sources
 from autotune.evidence.sides import drifting
 from autotune.evidence.tables import RAW, Row, load
 from autotune.evidence.words import Said, said
-from autotune.folder import LaunchRecord, TrialRecord
+from autotune.folder import LaunchRecord
+from autotune.proof import arms_beside
 from autotune.redaction import hidden
-from autotune.rounds import BASELINE, CANDIDATE, DEFAULTS, of
+from autotune.rounds import BASELINE, CANDIDATE, DEFAULTS, REDUCED, of
 from autotune.sides import served
-from search_spaces import Recipe, resolve
+from evals import Verdict
+from search_spaces import Recipe, SearchSpace, resolve
 from trials.engines.asked import Mismatch
 from trials.machine import FILE as MACHINE
 from trials.machine import Machine
@@ -26,15 +28,16 @@ EVERYWHERE = "every one"
 def provenance(found: Evidence) -> list[Row]:
     """Return the facts of a study: of its start, of its machines, of its random choices."""
     files = Sources((Link("provenance.json", "provenance.json"),))
-    settings = Sources((Link("study.json", "study.json"), Link("space", f"space/{found.space.name}.yaml")))
+    settings = Sources((Link("study.json", "study.json"), _space(found)))
     return [
-        *(_fact(name, fact, files) for name, fact in found.provenance.items()),
-        *(_fact("machine", fact, where) for fact, where in _machines(found)),
-        *(_fact(name, fact, settings) for name, fact in _begun(found)),
+        *(row(name, fact, files) for name, fact in found.provenance.items()),
+        *machines(found),
+        *(row(name, fact, settings) for name, fact in _begun(found)),
     ]
 
 
-def _fact(name: str, fact: str, raw: Sources) -> Row:
+def row(name: str, fact: str, raw: Sources) -> Row:
+    """Return a fact, and the files that say so."""
     return {"fact": name, "is": fact, RAW: raw}
 
 
@@ -57,13 +60,13 @@ def _seeds(found: Evidence) -> str:
     )
 
 
-def _machines(found: Evidence) -> Iterator[tuple[str, Sources]]:
+def machines(found: Gathered) -> Iterator[Row]:
     """Yield each distinct machine in words, with the files that say so."""
     where: dict[str, list[Path]] = {}
     for folder, machine in found.machines.items():
         where.setdefault(words(machine), []).append(folder / MACHINE)
     for said_of, files in where.items():
-        yield said_of, Sources(tuple(_link(found.root, path) for path in files))
+        yield row("machine", said_of, Sources(tuple(_link(found.root, path) for path in files)))
 
 
 def words(machine: Machine) -> str:
@@ -81,26 +84,32 @@ def effective(found: Evidence) -> list[Row]:
     last = found.standing
     launched = of(found.launches, "confirm", last.candidate.number) if last else []
     arms = {arm: [one for one in launched if one.arm == arm] for arm in (BASELINE, CANDIDATE)}
-    sides = {
-        "baseline": _heard(found, arms[BASELINE] or [found.baseline]),
-        "candidate": _heard(found, arms[CANDIDATE] or ([last.candidate] if last else [])),
+    sides: dict[str, Sequence[Record]] = {
+        "baseline": arms[BASELINE] or [found.baseline],
+        "candidate": arms[CANDIDATE] or ([last.candidate] if last else []),
     }
-    names = dict.fromkeys(name for side in sides.values() for name in side)
+    if found.reduced:
+        sides["recipe"] = [one for one in found.launches if one.arm == REDUCED]
+    return heard(found, sides)
+
+
+def heard(found: Gathered, sides: Mapping[str, Sequence[Record]]) -> list[Row]:
+    """Return what the engines of each side said that they ran, by name, each with the launches that said so."""
+    sayings = {side: _heard(found, records) for side, records in sides.items()}
+    names = dict.fromkeys(name for told in sayings.values() for name in told)
     return [
         {
             "name": name,
-            **{side: "; ".join(told.get(name, {})) for side, told in sides.items()},
+            **{side: "; ".join(told.get(name, {})) for side, told in sayings.items()},
             RAW: Sources(
-                tuple(link for told in sides.values() for links in told.get(name, {}).values() for link in links)
+                tuple(link for told in sayings.values() for links in told.get(name, {}).values() for link in links)
             ),
         }
         for name in names
     ]
 
 
-def _heard(
-    found: Evidence, records: Sequence[TrialRecord | LaunchRecord]
-) -> Mapping[str, Mapping[str, Sequence[Link]]]:
+def _heard(found: Gathered, records: Sequence[Record]) -> Mapping[str, Mapping[str, Sequence[Link]]]:
     """Return by name, and by what was said, the launches that said it."""
     told: dict[str, dict[str, list[Link]]] = {}
     for record in records:
@@ -109,7 +118,7 @@ def _heard(
     return told
 
 
-def ignored(found: Evidence) -> list[Row]:
+def ignored(found: Gathered) -> list[Row]:
     """Return each setting that engines say they run otherwise than asked, with the trials and launches that did."""
     where: dict[Mismatch, list[Link]] = {}
     for record in found.records:
@@ -124,8 +133,9 @@ def ignored(found: Evidence) -> list[Row]:
 def in_vain(found: Evidence) -> Said | None:
     """Return what the trial that decided, else the baseline's, asked for and did not get; None: all took effect."""
     trial = found.standing.candidate if found.standing else found.baseline
-    launched = [one for one in found.launches if one.candidate == trial.number and one.arm == CANDIDATE]
-    records: tuple[TrialRecord | LaunchRecord, ...] = (trial, *launched)
+    arm = REDUCED if found.reduced else CANDIDATE
+    launched = [one for one in found.launches if one.candidate == trial.number and one.arm == arm]
+    records: list[Record] = [*launched] if found.reduced else [trial, *launched]
     settings = dict.fromkeys(each for one in records for each in _mismatches(one))
     if not settings:
         return None
@@ -133,7 +143,7 @@ def in_vain(found: Evidence) -> Said | None:
     return said("in vain", number=trial.number, settings=shown)
 
 
-def _mismatches(record: TrialRecord | LaunchRecord) -> tuple[Mismatch, ...]:
+def _mismatches(record: Record) -> tuple[Mismatch, ...]:
     return record.outcome.mismatches if isinstance(record.outcome, Measured) else ()
 
 
@@ -145,24 +155,58 @@ def resolved(found: Evidence) -> list[Row]:
     """Return the options and variables in which the last candidate's resolved command differs from the baseline's."""
     if found.standing is None:
         return []
-    sides = [resolve(found.space, one.config) for one in (found.baseline, found.standing.candidate)]
+    last = found.proof if found.reduced else found.standing.candidate
+    left, right = (resolve(found.space, config) for config in (found.baseline.config, last.config))
+    return differing(left, right, ("baseline", "recipe" if found.reduced else "candidate"))
+
+
+def commands(found: Evidence, records: Sequence[LaunchRecord]) -> Sources:
+    """Return the command lines of launches."""
+    every = [(one, found.raw[one.folder]) for one in records]
+    return Sources(
+        tuple(
+            Link(f"{link.name} of {one.folder.name}", link.href)
+            for one, files in every
+            for link in files.links
+            if link.href.endswith(COMMAND)
+        ),
+        tuple(path for _, files in every for path in files.missing if path.endswith(COMMAND)),
+    )
+
+
+def told_by(found: Evidence, *files: str) -> Sources:
+    """Return the space, and files that lie beside the document."""
+    return Sources((_space(found), *(Link(name, name) for name in files)))
+
+
+def _space(found: Evidence) -> Link:
+    return Link("space", f"space/{found.space.name}.yaml")
+
+
+def differing(left: Recipe, right: Recipe, sides: tuple[str, str]) -> list[Row]:
+    """Return the options and variables in which two resolved commands differ, each side under its name."""
     points: dict[Point, Sequence[Difference]] = {
-        concurrency: differences(*(served(recipe, concurrency) for recipe in sides))
-        for concurrency in found.space.workload.concurrency
+        concurrency: differences(served(left, concurrency), served(right, concurrency))
+        for concurrency in left.workload.concurrency
     }
-    return [_difference(one, at, sides[0]) for at, some in grouped(points) for one in some]
+    return [_difference(one, at, left, sides) for at, some in grouped(points) for one in some]
 
 
-def _difference(one: Difference, at: Sequence[Point], recipe: Recipe) -> Row:
+def _difference(one: Difference, at: Sequence[Point], recipe: Recipe, sides: tuple[str, str]) -> Row:
     everywhere = len(at) == len(recipe.workload.concurrency)
     left, right = ("absent" if value is None else hidden(one.name, value) for value in (one.left, one.right))
     return {
         "kind": one.kind,
         "name": one.name,
-        "baseline": left,
-        "candidate": f"{right} (by default the same)" if one.by_default else right,
+        sides[0]: left,
+        sides[1]: f"{right} (by default the same)" if one.by_default else right,
         "at concurrency": EVERYWHERE if everywhere else ", ".join(map(str, at)),
     }
+
+
+def baseline_is_defaults(space: SearchSpace) -> bool:
+    """Say whether the baseline is what the engine does by itself, so that it is not launched twice."""
+    return DEFAULTS not in arms_beside(space, None)
 
 
 def not_measured(found: Evidence) -> tuple[Said, ...]:
@@ -176,21 +220,39 @@ def _not_measured(found: Evidence) -> Iterator[Said]:
     workload = found.space.workload
     yield said("not lengths", lengths=workload.shape.words, ladder=", ".join(map(str, workload.concurrency)))
     yield said("not hardware", hardware=found.space.target.hardware)
-    if not any(one.arm == DEFAULTS for one in found.proof.beside):
+    if not (baseline_is_defaults(found.space) or any(one.arm == DEFAULTS for one in found.proof.beside)):
         yield said("not defaults")
-    if not found.proof.ablation:
-        yield said("not ablated")
-    yield from _not_judged(found)
-    if all(point.power_w is None for launch in _measured(found) for point in launch.points):
+    yield from _not_ablated(found)
+    yield from unasked([judgement.verdict for _, judgement in judged(found)])
+    yield from untold(found.launches)
+    yield from lost(found)
+
+
+def untold(launches: Sequence[Record]) -> Iterator[Said]:
+    """Yield what launches did not tell: power, or a steady state."""
+    measured = [one.outcome for one in launches if isinstance(one.outcome, Measured)]
+    if all(point.power_w is None for one in measured for point in one.points):
         yield said("not power")
-    if points := drifting(found.launches):
+    if points := drifting(launches):
         yield said("not steady", points=points)
-    if lost := sum(isinstance(one.outcome, Lost) for one in found.records):
-        yield said("not lost", lost=lost)
 
 
-def _not_judged(found: Evidence) -> Iterator[Said]:
-    verdicts = [judgement.verdict for _, judgement in judged(found)]
+def lost(found: Gathered) -> Iterator[Said]:
+    """Yield how many of all that ran were lost."""
+    if count := sum(isinstance(one.outcome, Lost) for one in found.records):
+        yield said("not lost", lost=count)
+
+
+def _not_ablated(found: Evidence) -> Iterator[Said]:
+    allowed = found.space.budget.ablation_launches
+    if not (apart := found.proof.ablation):
+        yield said("not ablated")
+    elif not apart.design.additive and apart.design.wanted > allowed:
+        yield said("not additive", needed=apart.design.wanted, allowed=allowed)
+
+
+def unasked(verdicts: Sequence[Verdict]) -> Iterator[Said]:
+    """Yield which of the gate's questions were not asked."""
     if not verdicts:
         yield said("not judged")
     left: dict[str, tuple[int, int]] = {}
@@ -200,7 +262,3 @@ def _not_judged(found: Evidence) -> Iterator[Said]:
     for task, (count, total) in left.items():
         if count:
             yield said("not questions", task=task, left=count, total=total)
-
-
-def _measured(found: Evidence) -> Iterator[Measured]:
-    yield from (one.outcome for one in found.launches if isinstance(one.outcome, Measured))

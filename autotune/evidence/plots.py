@@ -132,7 +132,7 @@ def _saved(plot: Plot, theme: Theme, form: str) -> bytes:
     with style.context(_settings(theme), after_reset=True):
         figure = Figure(figsize=(WIDTH_IN, HEIGHT_IN), layout="constrained")
         axes = figure.add_subplot()
-        axes.set_title(plot.title, loc="left", fontsize="large", fontweight="bold")
+        figure.suptitle(plot.title, x=0.01, ha="left", fontsize="medium", fontweight="bold")
         plot.draw(axes, theme)
         if axes.get_legend_handles_labels()[0]:
             figure.legend(loc="outside lower left", ncols=2)

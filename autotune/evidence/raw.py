@@ -1,16 +1,18 @@
 """The raw files behind a number: which there are, which there should be, and links to them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from trials.machine import FILE as MACHINE
+from trials.machine import Machine
 from trials.outcome import Infeasible, Measured, Outcome
 from trials.supervisor import LOG
 
 OUTCOME, REQUESTS, ANSWERS, EFFECTIVE = "outcome.json", "requests.parquet", "answers.jsonl", "effective.json"
-STARTED = ("command.sh", LOG)
+COMMAND = "command.sh"
+STARTED = (COMMAND, LOG)
 """Of each launch: in the folder itself, or below it where a recipe needs several launches."""
 FILES = (*STARTED, EFFECTIVE, REQUESTS, "runs.jsonl", ANSWERS, MACHINE, OUTCOME)
 """All that a record may leave, in the order in which it comes to be."""
@@ -26,6 +28,26 @@ class Record(Protocol):
     @property
     def outcome(self) -> Outcome | None:
         """None while it runs."""
+
+
+class Gathered(Protocol):
+    """What the documents of a folder are made from beside its numbers: all by the folder of a trial or a launch."""
+
+    @property
+    def root(self) -> Path:
+        """Where the documents are."""
+
+    @property
+    def records(self) -> Sequence[Record]:
+        """All that ran."""
+
+    @property
+    def machines(self) -> Mapping[Path, Machine]:
+        """On what it ran; none where it was not noted."""
+
+    @property
+    def effective(self) -> Mapping[Path, Mapping[str, str]]:
+        """What its engine said that it runs; none where it said nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,63 +1,40 @@
 """What the documents say, section by section: one list for every format and language."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from autotune.ablate import Ablation
-from autotune.compare import MOST, Comparison
-from autotune.confirm import Standing
-from autotune.evidence import explained, facts, sides, tables
+from autotune.design import Row
+from autotune.evidence import confirmed, explained, facts, tables
+from autotune.evidence.checks import checks
 from autotune.evidence.evidence import Evidence, judged
-from autotune.evidence.plots import Plot, plots
-from autotune.evidence.raw import ANSWERS, REQUESTS, Sources, behind
-from autotune.evidence.tables import Table
+from autotune.evidence.layout import Document, Section
+from autotune.evidence.plots import plots
+from autotune.evidence.raw import ANSWERS, REQUESTS, Link, Sources, behind
 from autotune.evidence.words import Said, said
-from autotune.folder import LaunchRecord
-from autotune.reduce import Reduction
+from autotune.folder import LaunchRecord, Stage
+from autotune.regimes import Regime
 from autotune.rounds import BASELINE, CANDIDATE, DEFAULTS, REDUCED, REFERENCE, name
 from trials.outcome import Judgement, Measured
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
-    """
-    One section; of it the words are in the reader's language, the tables and plots are there once.
-
-    Attributes:
-        before: Sentences before the table.
-        after: Sentences after it.
-        items: A list, in words.
-        code: A command to run.
-        raw: Where the table's numbers come from, where its rows don't say it.
-    """
-
-    heading: Said
-    before: tuple[Said, ...] = ()
-    table: Table | None = None
-    after: tuple[Said, ...] = ()
-    items: tuple[Said, ...] = ()
-    plots: tuple[Plot, ...] = ()
-    code: str = ""
-    raw: Sources | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """
-    All of it.
-
-    Attributes:
-        opening: Sentences under the verdict.
-    """
-
-    verdict: Said
-    opening: tuple[Said, ...]
-    sections: tuple[Section, ...]
-
-
 def document(found: Evidence) -> Document:
     """Return what a study's evidence says."""
-    return Document(found.verdict, tuple(_opening(found)), tuple(_sections(found)))
+    return Document(
+        mark=found.mark,
+        name=found.settings.name,
+        summary=found.space.summary,
+        finished=found.finished is not None,
+        verdict=found.verdict,
+        opening=tuple(_opening(found)),
+        sections=tuple(_sections(found)),
+        files=tuple(_beside(found)),
+    )
+
+
+def _beside(found: Evidence) -> Iterator[Link]:
+    """Yield the study's own files; there is a recipe only once it is finished."""
+    names = ["evidence.md", "evidence.json", "study.json", "provenance.json", f"space/{found.space.name}.yaml"]
+    yield from (Link(name, name) for name in (["recipe.yaml", *names] if found.finished else names))
 
 
 def _opening(found: Evidence) -> Iterator[Said]:
@@ -67,106 +44,114 @@ def _opening(found: Evidence) -> Iterator[Said]:
         yield said("missing", count=len(found.missing), first=found.missing[0])
     if vain := facts.in_vain(found):
         yield vain
-    last = found.standing
-    if last and last.comparison:
-        yield from _compared(last, last.comparison, finished=found.finished is not None)
-    if found.finished and (less := found.proof.reduction) and less.stands and less.comparison and found.proof.ablation:
-        overall = less.comparison.overall
-        knobs, change = ", ".join(found.proof.ablation.dropped), tables.percent(overall.change)
-        yield said("reduced", knobs=knobs, change=change, interval=tables.interval(overall))
+    yield from confirmed.opening(found)
     for standing in found.conclusion.standings:
         if why := standing.dropped or standing.stopped:
             yield said("dropped" if standing.dropped else "stopped", number=standing.candidate.number, why=why)
 
 
-def _compared(last: Standing, comparison: Comparison, *, finished: bool) -> Iterator[Said]:
-    overall, (a, b) = comparison.overall, comparison.launches
-    change, interval = tables.percent(overall.change), tables.interval(overall)
-    yield said("overall", number=last.candidate.number, change=change, interval=interval, a=a, b=b)
-    if finished and comparison.result == "undecided":
-        settled = comparison.settled_by
-        yield said("settled", launches=settled) if settled else said("never settled", launches=MOST)
-    if (drift := comparison.drift) and drift.seen:
-        yield said("drift", change=tables.percent(drift.change), p=f"{drift.p:.2g}")
-
-
 def _sections(found: Evidence) -> Iterator[Section]:
-    last = found.standing
     if found.finished and found.conclusion.result == "win":
         table = tables.differing_knobs(found.recommended, found.space)
-        yield Section(heading=said("heading changes"), table=table)
-    if last and last.comparison:
-        yield from _sides(found, last, last.comparison)
+        yield Section(heading=said("heading changes"), table=table, raw=facts.told_by(found, "recipe.yaml"))
+    yield from confirmed.sections(found)
     yield from _explained(found)
     yield Section(heading=said("heading plots"), plots=plots(found))
-    if confirmed := judged(found):
-        yield _gate(found, confirmed)
+    if gates := judged(found):
+        yield _gate(found, gates)
     yield from _records(found)
     if found.finished:
         yield Section(heading=said("heading command"), code="autotune command recipe.yaml")
     yield from _provenance(found)
 
 
-def _sides(found: Evidence, last: Standing, comparison: Comparison) -> Iterator[Section]:
-    number, metric, root = last.candidate.number, found.space.objective.metric, found.root
-    a, b = found.arm(last, "A"), found.arm(last, "B")
-    rows = sides.throughput(comparison, a, b, metric=metric, root=root)
-    unit = said("unit", sd="unknown" if comparison.launch_sd is None else f"{100 * comparison.launch_sd:.1f} %")
-    unsteady = (said("unsteady"),) if sides.drifting((*a, *b)) else ()
-    heading = said("heading sides", number=number, metric=metric)
-    yield Section(heading=heading, table=tables.frame(rows), after=(unit, *unsteady))
-    users = tables.frame(sides.users(a, b, root=root))
-    yield Section(heading=said("heading users"), table=users, after=(said("users"),))
-    if differing := facts.resolved(found):
-        heading = said("heading resolved", number=number)
-        yield Section(heading=heading, before=(said("resolved"),), table=tables.frame(differing))
-
-
 def _explained(found: Evidence) -> Iterator[Section]:
     """Yield what follows the verdict, as far as it was launched: defaults, ablation, single points, a reference."""
     proof, space = found.proof, found.space
-    recipe = _recipe(found)
-    if any(one.arm == DEFAULTS for one in proof.beside):
-        raw = _behind(found, lambda one: one.stage in {"confirm", "reduce"})
-        table = explained.defaults(proof.beside, recipe)
-        yield Section(heading=said("heading defaults"), table=table, after=(said("defaults"),), raw=raw)
-    if apart := proof.ablation:
-        raw = _behind(found, lambda one: one.stage in {"confirm", "ablate"})
-        settings = explained.ablation(apart, space.workload.concurrency)
-        sd = "unknown" if apart.launch_sd is None else f"{100 * apart.launch_sd:.1f} %"
-        after = (said("ablation", sd=sd),)
-        yield Section(heading=said("heading ablation"), table=settings, after=after, raw=raw)
-        parts = explained.parts(apart)
-        yield Section(heading=said("heading parts"), table=parts, after=_reduced(apart, proof.reduction), raw=raw)
+    yield from _defaults(found)
+    if proof.ablation:
+        yield from _ablation(found, proof.ablation)
     if proof.regimes:
-        raw = _behind(found, lambda one: one.stage == "regimes")
-        table = explained.regimes(proof.regimes, proof.config, space)
-        yield Section(heading=said("heading regimes"), table=table, after=(said("regimes"),), raw=raw)
+        raws = [_rounds(found, "regimes", each.arms) for each in proof.regimes]
+        table = tables.sourced(explained.regimes(proof.regimes, proof.config, space), raws)
+        after = (said("regimes"), said("each at full alpha", count=len(proof.regimes)), *_checked(proof.regimes))
+        yield Section(heading=said("heading regimes"), table=table, after=after)
     launched = next((one.launches for one in proof.beside if one.arm == REFERENCE), ())
     if space.reference and proof.launches and (space.reference.figures or launched):
-        raw = _behind(found, lambda one: one.stage in {"confirm", "reduce"})
+        raw = _behind(found, lambda one: _fresh(found, one) and one.arm != DEFAULTS)
         table = explained.reference(space.reference, proof.launches, launched)
         heading = said("heading reference", label=space.reference.label)
         yield Section(heading=heading, table=table, after=(said("reference"),), raw=raw)
 
 
-def _reduced(apart: Ablation, less: Reduction | None) -> tuple[Said, ...]:
-    """Return what became of the recipe without what brings nothing measurable, once that is known."""
-    if not apart.dropped or apart.next or (less and less.next):
-        return ()
-    knobs = ", ".join(apart.dropped)
+def _defaults(found: Evidence) -> Iterator[Section]:
+    """Yield how the recipe stands against the engine's own defaults, or that the baseline is nothing else."""
+    heading, beside = said("heading defaults"), found.proof.beside
+    if facts.baseline_is_defaults(found.space):
+        yield Section(heading=heading, before=(said("baseline is defaults"),))
+    elif own := next((one for one in beside if one.arm == DEFAULTS), None):
+        raw = _behind(found, lambda one: _fresh(found, one) and one.arm in {DEFAULTS, _arm(found)})
+        checked = (checks(own.comparison),) if own.comparison else ()
+        table = explained.defaults(beside, _recipe(found))
+        yield Section(heading=heading, table=table, after=(*checked, said("defaults")), raw=raw)
+
+
+def _ablation(found: Evidence, apart: Ablation) -> Iterator[Section]:
+    def behind_all(rows: Iterable[Row | None]) -> list[Sources]:
+        return [_rounds(found, "ablate", (row.against, row.arm) if row else ()) for row in rows]
+
+    sd = "unknown" if apart.launch_sd is None else f"{100 * apart.launch_sd:.1f} %"
+    settings = explained.ablation(apart, found.space.workload.concurrency)
+    yield Section(
+        heading=said("heading ablation"),
+        table=tables.sourced(settings, behind_all(each.row for each in apart.findings)),
+        after=(said("ablation", sd=sd),),
+        raw=_rounds(found, "confirm", (BASELINE, CANDIDATE)),
+    )
+    yield Section(
+        heading=said("heading parts"),
+        table=tables.sourced(
+            explained.parts(apart), behind_all(apart.design.without(each.knob) for each in apart.parts)
+        ),
+        after=(*explained.grouped(apart), *_dropped(found, apart)),
+    )
+
+
+def _rounds(found: Evidence, stage: Stage, arms: Collection[str]) -> Sources:
+    """Return where the launches of some arms of a stage are."""
+    return _behind(found, lambda one: one.stage == stage and one.arm in arms)
+
+
+def _checked(regimes: Sequence[Regime]) -> Iterator[Said]:
+    for one in regimes:
+        if one.comparison:
+            yield said("checks at", concurrency=one.proposal.concurrency, checks=checks(one.comparison))
+
+
+def _dropped(found: Evidence, apart: Ablation) -> Iterator[Said]:
+    """Yield what became of the recipe without what brings nothing measurable, once that is known."""
+    less, knobs = found.proof.reduction, ", ".join(apart.dropped)
+    if not knobs or apart.next or (less and less.next and not found.finished):
+        return
     if less and less.stands:
-        return (said("left out", knobs=knobs),)
-    return (said("left in", knobs=knobs, why=explained.kept_because(less)),)
+        yield said("left out", knobs=knobs)
+    else:
+        yield said("left in", knobs=knobs, why=explained.kept_because(less))
 
 
 def _recipe(found: Evidence) -> str:
-    """Return the name of what the study recommends, over the whole ladder."""
-    last, proof = found.standing, found.proof
-    if last is None or proof.conclusion.result != "win":
-        return name(BASELINE, 0)
-    arm = REDUCED if proof.reduction and proof.reduction.stands else CANDIDATE
-    return name(arm, last.candidate.number)
+    """Return the name of what is held against all that was launched beside it."""
+    return name(_arm(found), found.standing.candidate.number if found.standing else 0)
+
+
+def _arm(found: Evidence) -> str:
+    less = found.proof.reduction
+    return REDUCED if less and less.stands else CANDIDATE
+
+
+def _fresh(found: Evidence, one: LaunchRecord) -> bool:
+    """Say whether a launch is of the rounds in which what is recommended over the ladder was launched."""
+    return one.stage == ("reduce" if _arm(found) == REDUCED else "confirm")
 
 
 def _behind(found: Evidence, wanted: Callable[[LaunchRecord], bool]) -> Sources:
@@ -174,13 +159,13 @@ def _behind(found: Evidence, wanted: Callable[[LaunchRecord], bool]) -> Sources:
     return behind(found.root, measured, REQUESTS)
 
 
-def _gate(found: Evidence, confirmed: Sequence[tuple[str, Judgement]]) -> Section:
+def _gate(found: Evidence, gates: Sequence[tuple[str, Judgement]]) -> Section:
     asked = tuple(said("gate of", task=gate.task, threshold=f"{gate.threshold:g}") for gate in found.space.gates)
-    words = [tables.power(confirmed, gate.margin) for gate in found.space.gates]
+    words = [tables.power(gates, gate.margin) for gate in found.space.gates]
     return Section(
         heading=said("heading gate"),
         before=(said("gates", tasks=asked),),
-        table=tables.gate(confirmed, list(_answers(found))),
+        table=tables.gate(gates, list(_answers(found))),
         after=(said("gate notes"), *(said("gate power", words=each.rstrip(".")) for each in words if each)),
     )
 

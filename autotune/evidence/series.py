@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal, assert_never
 
+from autotune import rounds
 from autotune.confirm import level, passed, value
+from autotune.design import Row
 from autotune.evidence.evidence import Evidence, judged
 from autotune.folder import TrialRecord
 from autotune.pooled import Change
+from autotune.rounds import BASELINE, CANDIDATE, REDUCED
 from search_spaces import Objective
 from trials.outcome import Infeasible, Judgement, Lost, Measured
 
@@ -87,11 +90,20 @@ class Efficiency:
 
 def curves(found: Evidence) -> tuple[Curve, ...]:
     """Return the baseline and the last candidate, from their fresh launches or, where there are none, the search."""
-    goal, last = found.space.objective, found.standing
-    both = [_curve("baseline", last.a if last else (), found.baseline, goal)]
-    if last:
-        both.append(_curve(f"trial {last.candidate.number}", last.b, last.candidate, goal))
-    return tuple(both)
+    searched = (found.baseline, *([found.standing.candidate] if found.standing else []))
+    fresh = zip(_fresh(found).items(), searched, strict=True)
+    return tuple(_curve(name, launches, trial, found.space.objective) for (name, launches), trial in fresh)
+
+
+def _fresh(found: Evidence) -> dict[str, Sequence[Measured]]:
+    """Return the fresh launches of the baseline and of the last candidate, by name; as it is in the recipe."""
+    if (last := found.standing) is None:
+        return {rounds.name(BASELINE, 0): ()}
+    number = last.candidate.number
+    if found.reduced is None:
+        return {rounds.name(BASELINE, 0): last.a, rounds.name(CANDIDATE, number): last.b}
+    beside = rounds.measured(rounds.of(found.launches, "reduce", number), BASELINE)
+    return {rounds.name(BASELINE, 0): beside, rounds.name(REDUCED, number): found.reduced.launches}
 
 
 def _curve(name: str, launches: Sequence[Measured], searched: TrialRecord, goal: Objective) -> Curve:
@@ -123,14 +135,19 @@ def _geometric(values: Iterator[float]) -> float:
 def ablated(found: Evidence) -> tuple[tuple[str, Change], ...]:
     """Return each setting of an ablation that runs, and how it changes the objective of the recipe it is made from."""
     findings = found.proof.ablation.findings if found.proof.ablation else ()
-    return tuple((each.row.words, each.overall) for each in findings if each.overall)
+    return tuple((_setting(each.row, found), each.overall) for each in findings if each.overall)
+
+
+def _setting(row: Row, found: Evidence) -> str:
+    """Return a row in words that fit beside a bar: a group is counted."""
+    if len(row.knobs) == 1:
+        return row.words
+    return f"trial {found.conclusion.winner.number} without {len(row.knobs)} at once"
 
 
 def efficiencies(found: Evidence) -> tuple[Efficiency, ...]:
     """Return the power of baseline and last candidate from their fresh launches; nothing where no tool told it."""
-    last = found.standing
-    arms = {"baseline": last.a, f"trial {last.candidate.number}": last.b} if last else {}
-    every = (_efficiency(name, launches) for name, launches in arms.items())
+    every = (_efficiency(name, launches) for name, launches in _fresh(found).items())
     return tuple(one for one in every if one.watts)
 
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
-from autotune.compare import Comparison
+from autotune.compare import Comparison, Ratio
 from autotune.evidence.raw import REQUESTS, Record, behind
 from autotune.evidence.tables import RAW, Row, drifted, interval, percent
+from autotune.evidence.verdicts import level
 from trials.load.metrics import FullRun, PointMetrics
 from trials.outcome import Measured
 
@@ -44,24 +45,26 @@ FIGURES = (
 )
 
 
-def throughput(comparison: Comparison, a: Arm, b: Arm, *, metric: str, root: Path) -> list[Row]:
+def throughput(
+    comparison: Comparison, a: Arm, b: Arm, *, metric: str, root: Path, base: str = "baseline", name: str = "candidate"
+) -> list[Row]:
     """
     Return baseline against candidate at each concurrency, and over the ladder: means over launches.
 
     Args:
         a: The launches that the comparison rests on, all measured; B's likewise.
+        base: What A is called.
+        name: What is held against it.
         metric: The rate that the study maximises, by its name in `PointMetrics`.
         root: Where the document is.
     """
-    raw = behind(root, (*a, *b), REQUESTS)
+    raw, names = behind(root, (*a, *b), REQUESTS), (base, name)
     levels: list[Row] = [
         {
             "concurrency": str(concurrency),
-            "baseline": f"{ratio.a:.1f}",
-            "candidate": f"{ratio.b:.1f}",
-            "change": percent(ratio.change),
-            "99 % interval": interval(ratio),
-            **_full_runs(_whole(a, metric, concurrency), _whole(b, metric, concurrency)),
+            **_rates(ratio, names),
+            "verdict": level(comparison.verdicts[concurrency]),
+            **_full_runs(names, _whole(a, metric, concurrency), _whole(b, metric, concurrency)),
             "steady": _steady((*a, *b), concurrency),
             RAW: raw,
         }
@@ -70,11 +73,9 @@ def throughput(comparison: Comparison, a: Arm, b: Arm, *, metric: str, root: Pat
     overall, ladder = comparison.overall, tuple(comparison.levels)
     last: Row = {
         "concurrency": "all, geometric mean",
-        "baseline": f"{overall.a:.1f}",
-        "candidate": f"{overall.b:.1f}",
-        "change": percent(overall.change),
-        "99 % interval": interval(overall),
-        **_full_runs(*(_mean([_whole(arm, metric, concurrency) for concurrency in ladder]) for arm in (a, b))),
+        **_rates(overall, names),
+        "verdict": comparison.result,
+        **_full_runs(names, *(_mean([_whole(arm, metric, concurrency) for concurrency in ladder]) for arm in (a, b))),
         "steady": "",
         RAW: raw,
     }
@@ -116,8 +117,19 @@ def _steady(records: Arm, concurrency: int) -> str:
     return f"UNSTEADY: {', '.join(flags)}" if flags else "yes"
 
 
-def _full_runs(a: float, b: float) -> Row:
-    return {"full run: baseline": f"{a:.1f}", "full run: candidate": f"{b:.1f}", "full run: change": percent(b / a - 1)}
+def _rates(ratio: Ratio, names: tuple[str, str]) -> Row:
+    base, name = names
+    return {
+        base: f"{ratio.a:.1f}",
+        name: f"{ratio.b:.1f}",
+        "change": percent(ratio.change),
+        "99 % interval": interval(ratio),
+    }
+
+
+def _full_runs(names: tuple[str, str], a: float, b: float) -> Row:
+    base, name = names
+    return {f"full run: {base}": f"{a:.1f}", f"full run: {name}": f"{b:.1f}", "full run: change": percent(b / a - 1)}
 
 
 def _whole(arm: Arm, metric: str, concurrency: int) -> float:

@@ -128,6 +128,11 @@ def trials(records: Sequence[TrialRecord], space: SearchSpace, base: float, raw:
     return frame(_with(rows, raw))
 
 
+def sourced(table: Table, raw: Sequence[Sources]) -> Table:
+    """Return a table with where the numbers of each row come from."""
+    return table.assign(**{RAW: pd.Series(list(raw), dtype=object)})
+
+
 def _with(rows: Sequence[Row], raw: Sequence[Sources]) -> list[Row]:
     return [{**row, RAW: own} for row, own in zip(rows, raw, strict=True)] if raw else list(rows)
 

@@ -5,62 +5,43 @@ from collections.abc import Iterator
 from autotune.bisection import Narrowed
 from autotune.campaign import Progress
 from autotune.compare import BAND, MOST, Comparison, LevelVerdict
+from autotune.evidence.checks import checks
 from autotune.evidence.tables import interval, percent
+from autotune.evidence.words import Said, said
 from autotune.noise import Deviation, Noise
 from autotune.sweep import Crossover
 
-SAYS = {
-    "win": "B is faster than A",
-    "loss": "B is slower than A",
-    "tie": f"Tie: B is within {BAND:.0%} of A",
-    "undecided": "Undecided: these launches can't tell A and B apart",
-}
 
-
-def sentence(stands: Progress) -> str:
+def sentence(stands: Progress) -> Said:
     """Return the verdict over the ladder."""
     if stands.failed:
-        return f"Nothing is compared: {stands.failed}."
+        return said("not compared", why=stands.failed)
     if stands.comparison is None:
-        return "Not finished: fewer than two launches of each."
+        return said("too few")
     overall, (a, b) = stands.comparison.overall, stands.comparison.launches
-    figures = f"{percent(overall.change)} over the ladder, 99 % interval {interval(overall)}"
-    return f"{SAYS[stands.comparison.result]}: {figures}, from {a} + {b} launches."
+    figures = {"change": percent(overall.change), "interval": interval(overall), "a": a, "b": b}
+    return said(f"{stands.comparison.result} of two", band=f"{100 * BAND:.0f}", **figures)
 
 
-def notes(comparison: Comparison) -> Iterator[str]:
+def notes(comparison: Comparison) -> Iterator[Said]:
     """Yield what belongs beside a verdict, a sentence each."""
     if comparison.result == "undecided":
         yield settling(comparison.settled_by)
     yield assumption(comparison)
-    if comparison.overall.robust is not None:
-        yield f"Hodges and Lehmann's estimate of the change is {percent(comparison.overall.robust)}."
-    if ends := comparison.overall.resampled:
-        yield f"The bootstrap's 99 % interval is {percent(ends[0])} to {percent(ends[1])}."
-    if comparison.drift is None:
-        yield "Too few launches to test for a drift."
-    else:
-        drift = comparison.drift
-        seen = "a drift, which A B B A shares between the arms" if drift.seen else "no drift beyond chance"
-        yield f"From launch to launch the rate changed by {drift.change:+.2%} (p = {drift.p:.3f}): {seen}."
+    yield checks(comparison)
 
 
-def settling(launches: int | None) -> str:
+def settling(launches: int | None) -> Said:
     """Return what would decide."""
-    if launches is None:
-        return f"If that is the true difference, not even {MOST} launches of each would decide."
-    return (
-        f"If that is the true difference, {launches} launches of each would decide: "
-        f"a fresh comparison with --max-launches {launches}."
-    )
+    return said("never settled", launches=MOST) if launches is None else said("settled afresh", launches=launches)
 
 
-def assumption(comparison: Comparison) -> str:
+def assumption(comparison: Comparison) -> Said:
     """Return which launch sd a verdict's forecast rests on, and where it is from."""
     own = "" if comparison.launch_sd is None else f"{comparison.launch_sd:.2%}"
     if comparison.known_sd is not None:
-        return f"Launch sd {comparison.known_sd:.2%} as `autotune noise` measured it; of these launches {own}."
-    return f"Launch sd {own}, of these few launches alone: `autotune noise` was not run for this space on this machine."
+        return said("known sd", known=f"{comparison.known_sd:.2%}", own=own)
+    return said("own sd", own=own)
 
 
 def level(verdict: LevelVerdict) -> str:
@@ -70,14 +51,17 @@ def level(verdict: LevelVerdict) -> str:
     return f"undecided, settled by {verdict.settled_by}" if verdict.settled_by else "undecided"
 
 
-def crossing(found: Crossover | None) -> str:
+def crossing(found: Crossover | None) -> Said:
     """Return where B begins to lose."""
     if found is None:
-        return "B loses at no cell of this grid, as far as these launches can tell."
-    below = "" if found.after is None else f"; up to {found.after:,} no loss is claimed"
-    about = "" if found.estimate is None else f", the change passes through 0 at about {found.estimate:,.0f}"
-    where = "at every cell" if found.everywhere else "not at every cell"
-    return f"B is slower from {found.at:,} tokens of context in the batch on ({where} from there){below}{about}."
+        return said("no crossing")
+    return said(
+        "crossing",
+        at=f"{found.at:,}",
+        where=said("everywhere" if found.everywhere else "not everywhere"),
+        below="" if found.after is None else said("crossing below", after=f"{found.after:,}"),
+        about="" if found.estimate is None else said("crossing about", estimate=f"{found.estimate:,.0f}"),
+    )
 
 
 def culprit(found: Narrowed, images: tuple[str, ...]) -> str:

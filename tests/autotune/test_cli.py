@@ -39,6 +39,7 @@ def test_help_names_every_exit_code(autotune: Autotune, tmp_path: Path) -> None:
         (["fetch", "nothing"], UNFIT, "nothing is called 'nothing': known is demo"),
         (["study", "demo"], UNFIT, "run `autotune fetch demo`"),
         (["command", "demo"], UNFIT, "run `autotune fetch demo`"),
+        (["command", "dsv4-mi355x-sglang"], UNFIT, "deepseek_v4_thinking.jinja does not exist: copy it from"),
     ],
 )
 def test_bad_input_gets_one_message_and_its_exit_code(

@@ -84,6 +84,21 @@ def test_a_small_budget_looks_at_fewer_knobs_and_undoes_the_others_together(knob
     plan = design(winner(knobs, "abcd"), tried, budgeted(knobs, ablation_launches=8))
     assert plan is not None
     assert sorted(plan.arms) == ["B", "B-REST", "B-a", "B-b"]
+    assert not plan.additive
+
+
+@pytest.mark.parametrize(("short", "additive"), [(0, True), (1, False)])
+def test_what_it_takes_to_launch_the_baseline_with_each_knob_too_is_told(
+    knobs: SearchSpace,
+    short: int,
+    additive: bool,  # noqa: FBT001 both are tested
+) -> None:
+    tried = World(knobs, {"a": 0.2, "b": 0.1}).searched()
+    ample = design(winner(knobs, "abgh"), tried, budgeted(knobs, ablation_launches=100))
+    assert ample is not None
+    plan = design(winner(knobs, "abgh"), tried, budgeted(knobs, ablation_launches=ample.wanted - short))
+    assert plan is not None
+    assert (plan.wanted, plan.additive) == (ample.wanted, additive)
 
 
 def test_one_knob_needs_no_telling_apart(knobs: SearchSpace) -> None:

@@ -142,7 +142,6 @@ def test_every_file_of_a_study_lies_in_its_folder(begun: StudyFolder) -> None:
         begun.recipe,
         begun.evidence_md,
         begun.evidence_html,
-        begun.plots,
         begun.end,
         begun.evidence_json,
         begun.provenance,

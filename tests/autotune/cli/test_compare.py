@@ -57,7 +57,7 @@ def test_a_long_context_that_loses_is_found_and_not_claimed_at_a_short_one(autot
     assert {cell["context"]: cell["result"] for cell in found["cells"]}[50000] == "loss"
     assert {cell["context"]: cell["result"] for cell in found["cells"]}[1000] in {"tie", "win"}
     assert (found["crossover"]["after"], found["crossover"]["at"]) == (4000, 800000)
-    assert "B slower from 800,000 tokens" in (home / "comparisons/sweep/crossover.svg").read_text()
+    assert "B slower from 800,000 tokens" in (home / "comparisons/sweep/plots/crossover.svg").read_text()
     assert "[" in (home / "comparisons/sweep/sweep.md").read_text()
 
 

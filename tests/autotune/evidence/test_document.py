@@ -100,14 +100,14 @@ def test_without_a_win_the_recipe_is_the_baseline(
 @pytest.mark.parametrize(
     ("first", "said"),
     [
-        (measured(120.0, 120.0, gate=verdict(40, result="fail")), "gate fail in confirmation: 40 of 64 right"),
-        (Infeasible(failure="stuck", reason="no token for 60 s", seconds={}), "stuck in confirmation: no token for 60"),
+        (measured(120.0, 120.0, gate=verdict(40, result="fail")), "gate fail: 40 of 64 right"),
+        (Infeasible(failure="memory", reason="out of memory", seconds={}), "memory: out of memory"),
     ],
 )
 def test_a_dropped_candidate_is_named_with_its_reason(folder: StudyFolder, first: Outcome, said: str) -> None:
     confirm(folder, 100.0, 120.0, first=first)
     text, data = documents(folder)
-    assert f"Trial 1 was dropped: {said}" in text
+    assert f"Trial 1 was dropped in its confirmation: {said}" in text
     assert data["result"] == "no candidate"
     assert data["candidates"][0]["dropped"].startswith(said)
 
@@ -134,7 +134,7 @@ def test_deleted_the_documents_are_made_anew_the_same_bytes(folder: StudyFolder)
     before = derived(folder)
     for path in before:
         path.unlink()
-    folder.plots.rmdir()
+    (folder.root / "plots").rmdir()
     write(folder)
     assert derived(folder) == before
 

@@ -1,13 +1,18 @@
 """Tables of what follows a verdict: nothing within noise has a claim, and every figure says where it is from."""
 
+import re
+from dataclasses import replace
+
 import pytest
 
-from autotune.confirm import conclude
+from autotune.ablate import Ablation, ablate
+from autotune.confirm import Beside, compared, conclude
 from autotune.evidence import explained
 from autotune.evidence.raw import Sources
+from autotune.evidence.words import CHINESE, ENGLISH
 from autotune.pooled import Change
 from autotune.proof import Proof
-from search_spaces import Reference, SearchSpace
+from search_spaces import Objective, Reference, SearchSpace
 from tests.autotune.conftest import Loaded
 from tests.autotune.studies import MEMORY, launch, launches, trial, unjudged
 from tests.autotune.truths import KNOBS, World, budgeted, fastest
@@ -64,6 +69,55 @@ def test_each_knob_has_what_it_brings_and_what_becomes_of_it(proof: Proof) -> No
     assert next(iter(table["baseline"])) == "false"
 
 
+def grouped(knobs: SearchSpace, **effects: float) -> Ablation:
+    """Return an ablation whose budget undoes one knob alone and the others at once, where these knobs do something."""
+    few = budgeted(knobs, ablation_launches=7)
+    world = World(few, {"a": 0.30, **effects}, sd=0.004)
+    tried = world.searched(best="abcde")
+    found = ablate(tried[-1], tried, world.apart(tried[-1], tried), few)
+    assert found is not None
+    return found
+
+
+def test_a_knob_that_was_only_undone_with_others_claims_nothing_for_itself(knobs: SearchSpace) -> None:
+    found = grouped(knobs, b=0.12)
+    table = explained.parts(found).set_index("knob")
+    assert [part.group for part in found.parts if part.knob == "a"] == [()]
+    assert {part.verdict for part in found.parts if part.group} == {"brings together"}
+    assert not set("bcde") & set(found.dropped)
+    for knob in "bcde":
+        assert table.loc[knob, "verdict"] == "not told apart: kept"
+        assert str(table.loc[knob, "brings"]).startswith("as one of a group of 4 that together bring +1")
+    (told,) = explained.grouped(found)
+    assert re.fullmatch(
+        r"b, c, d, e: judged as one group of 4 only, which together bring \+1\S+ % \(.+\), more than noise; "
+        r"they are not told apart\.",
+        ENGLISH(told),
+    )
+    assert "未逐项区分" in CHINESE(told)
+
+
+def test_of_a_group_that_costs_no_knob_is_said_to_cost(knobs: SearchSpace) -> None:
+    found = grouped(knobs, b=-0.12)
+    table = explained.parts(found).set_index("knob")
+    assert set(found.dropped) == set("bcde")
+    assert {table.loc[knob, "verdict"] for knob in "bcde"} == {"not told apart: they cost"}
+
+
+def test_a_group_without_which_the_engine_does_not_run_is_told_as_one(knobs: SearchSpace) -> None:
+    found = grouped(knobs)
+    parts = tuple(
+        replace(part, verdict="needed together", gain=None, because="without all of them: out of memory")
+        if part.group
+        else part
+        for part in found.parts
+    )
+    needed = replace(found, parts=parts)
+    assert list(explained.parts(needed)["brings"])[1] == "as one of a group of 4: without all of them: out of memory"
+    (told,) = explained.grouped(needed)
+    assert ENGLISH(told).endswith("they are not told apart. No number: without all of them: out of memory.")
+
+
 def test_a_concurrency_that_is_overridden_is_told_with_its_own_comparison(proof: Proof, knobs: SearchSpace) -> None:
     table = explained.regimes(proof.regimes, proof.config, knobs)
     (row,) = table[table["concurrency"] == "1"].to_dict("records")
@@ -75,7 +129,14 @@ def test_a_concurrency_that_is_overridden_is_told_with_its_own_comparison(proof:
 def test_the_engines_own_defaults_stand_beside_the_recipe(proof: Proof) -> None:
     table = explained.defaults(proof.beside, "recipe")
     assert list(table["concurrency"]) == ["1", "2", "all, geometric mean"]
-    assert list(table.columns) == ["concurrency", "the engine's own defaults", "recipe", "change"]
+    assert list(table.columns) == ["concurrency", "the engine's own defaults", "recipe", "change", "verdict"]
+    assert list(table["verdict"])[-1] == "win"
+
+
+def test_a_tie_with_the_engines_own_defaults_is_called_one() -> None:
+    alike = compared(launches("ABBABA", 100.0, 100.1, 100.0, 100.1, 100.05, 100.0), "A", "B", Objective())
+    table = explained.defaults([Beside(arm="D", launches=(), comparison=alike, out=None)], "recipe")
+    assert set(table["verdict"]) == {"tie"}
 
 
 def test_each_known_recipe_has_what_became_of_it(loaded: Loaded) -> None:
@@ -102,10 +163,7 @@ def test_each_known_recipe_has_what_became_of_it(loaded: Loaded) -> None:
     }
     assert list(table["change"]) == ["+30.0 %", "-10.0 %", "+40.0 %", "", ""]
     crashed = conclude(trials, [*launches("A", 100.0), launch(1, "B", MEMORY)], space)
-    assert (
-        explained.known(space, trials, crashed, 100.0, raw)["verdict"][0]
-        == "out: memory in confirmation: out of memory"
-    )
+    assert explained.known(space, trials, crashed, 100.0, raw)["verdict"][0] == "out: memory: out of memory"
     tied = conclude(trials, launches("ABBA", 100.0, 100.1, 100.0, 100.1), space)
     assert explained.known(space, trials, tied, 100.0, raw)["verdict"][0] == "confirmed: tie"
 

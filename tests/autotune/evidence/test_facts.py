@@ -12,9 +12,11 @@ from autotune.evidence.evidence import Evidence
 from autotune.evidence.facts import effective, ignored, in_vain, not_measured, provenance, resolved, words
 from autotune.evidence.raw import Sources
 from autotune.evidence.report import to_json
+from autotune.evidence.sections import document
 from autotune.evidence.words import ENGLISH
 from autotune.folder import StudyFolder
 from tests.autotune.evidence.whole import whole
+from tests.autotune.studies import SMALL, space
 from trials import outcome as outcomes
 from trials.emulation import Emulation
 from trials.engines.asked import UNKNOWN, Mismatch
@@ -153,6 +155,16 @@ def test_what_was_not_measured_is_said(found: Evidence) -> None:
     assert "a steady state at: 1 in 05-A (drift +3.1 %)" in said
     assert "1 of the trials and launches, which were lost" in said
     assert "power" not in said
+
+
+def test_a_baseline_that_is_the_engines_defaults_is_said_to_be_and_not_to_be_unmeasured(tmp_path: Path) -> None:
+    kept = space(tmp_path, f"{SMALL}defaults: {{keep: [threads, cache, unified]}}\n")
+    alike = replace(gather(whole(tmp_path)), space=kept)
+    assert "own defaults" not in missing(alike)
+    (section,) = (one for one in document(alike).sections if one.heading.key == "heading defaults")
+    assert list(map(ENGLISH, section.before)) == [
+        "The baseline is the engine's own defaults: what is said against the one is said against the other."
+    ]
 
 
 def test_of_a_rehearsal_nothing_was_measured(found: Evidence) -> None:

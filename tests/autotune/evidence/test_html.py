@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from autotune.evidence import gather, write
-from autotune.evidence.html import to_html
+from autotune.evidence.document import to_html
 from autotune.folder import StudyFolder
 from tests.autotune.evidence.whole import ENDED, RAW, WORDS, whole
 

@@ -8,54 +8,35 @@ from pathlib import Path
 import jsonschema  # type: ignore[import-untyped]  # it ships no types
 import pytest
 
-from autotune.evidence import gather
-from autotune.evidence.document import to_markdown
+from autotune.evidence import gather, series
+from autotune.evidence.document import to_html, to_markdown
 from autotune.evidence.evidence import Evidence
+from autotune.evidence.facts import not_measured
 from autotune.evidence.plots import plots
 from autotune.evidence.report import report, schema, to_json
 from autotune.evidence.sections import document
-from autotune.evidence.words import ENGLISH
-from autotune.folder import StudyFolder, study_folder
+from autotune.evidence.tables import percent
+from autotune.evidence.words import CHINESE, ENGLISH
+from autotune.folder import StudyFolder
 from autotune.reduce import Reduction
-from search_spaces import load
-from tests.autotune.evidence.whole import ENDED, whole
-from tests.autotune.studies import settings, space
-from tests.autotune.truths import KNOBS, World, fastest
-from trials import outcome as outcomes
+from tests.autotune.evidence.whole import apart, whole
 
 PARTS = "What each knob brings"
-REFERENCE = "reference: {label: ATOM, source: 'InferenceX #2213', figures: {1: 110.0, 2: 111.0}}\n"
-KNOWN = "known: [{name: theirs, set: {a: true}}]\n"
-
-
-def apart(root: Path) -> StudyFolder:
-    """Return a study whose winner has two knobs that pay, and two that bring nothing; and another one at one point."""
-    own = space(root, KNOBS + REFERENCE + KNOWN)
-    made = study_folder(root / "studies", "one")
-    made.begin(settings(root), own, {})
-    world = World(load(made.space), {"a": {1: 0.02, 2: 0.30}, "b": 0.06, "c": {1: 0.15, 2: -0.15}}, sd=0.004)
-    trials = fastest(world.searched(best="abgh"))
-    world.finish(trials)
-    for one in trials:
-        assert one.outcome
-        outcomes.write(made.new_trial(one.number, one.config, one.fingerprint) / "outcome.json", one.outcome)
-    for launch in world.launches:
-        assert launch.outcome
-        folder = made.new_launch(launch.number, launch.arm, launch.candidate, stage=launch.stage)
-        outcomes.write(folder / "outcome.json", launch.outcome)
-    made.finish(ENDED)
-    return made
 
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Evidence:
     """Return its evidence."""
-    return gather(apart(tmp_path_factory.mktemp("apart")))
+    return gather(apart(tmp_path_factory.mktemp("apart"), raw=False))
 
 
 def test_what_was_launched_has_its_section(found: Evidence) -> None:
     headings = [ENGLISH(section.heading) for section in document(found).sections]
-    assert headings[4:9] == [
+    assert headings[1:10] == [
+        "Baseline (A) against recipe.yaml, trial 25 reduced (C): total_tok_per_s_per_gpu",
+        "What a user sees, and what it costs",
+        "Resolved command: baseline against recipe.yaml, trial 25 reduced",
+        "Before it was reduced: baseline (A) against trial 25 (B): total_tok_per_s_per_gpu",
         "Against the engine's own defaults",
         "Ablation",
         "What each knob brings",
@@ -88,7 +69,10 @@ def test_what_became_of_the_knobs_that_bring_nothing_is_said(found: Evidence) ->
     (told,) = told_of_the_knobs(found, undecided)
     assert told.startswith(kept)
     assert re.search(r": \+\S+ % \(.* %\) against the baseline, undecided; \S+ % \(.* %\) against the winner", told)
-    assert told_of_the_knobs(found, replace(less, next=(0, "C"))) == []
+    going_on = replace(less, next=(0, "C"))
+    assert told_of_the_knobs(replace(found, finished=None), going_on) == []
+    (told,) = told_of_the_knobs(found, going_on)
+    assert told.startswith(f"{kept}not all of its launches were made: +")
 
 
 def test_what_became_of_known_recipes_is_said_once_it_is_known(found: Evidence) -> None:
@@ -107,30 +91,151 @@ def test_a_table_without_a_column_for_it_names_the_launches_behind_it(found: Evi
     for section in document(found).sections:
         rows = section.table is not None and "raw data" in section.table.columns
         told = bool(section.raw and (section.raw.links or section.raw.missing))
-        resolved = section.heading.key in {"heading resolved", "heading changes"}  # from the space alone
-        assert rows or told or resolved or section.table is None, section.heading
+        assert rows or told or section.table is None, section.heading
 
 
 def test_a_launch_whose_requests_are_gone_is_named_under_every_table_that_rests_on_it(found: Evidence) -> None:
-    text = to_markdown(found)
-    (missing,) = {line for line in text.splitlines() if line.startswith("Raw data: ") and "F@" in line}
-    assert "**missing: confirm/" in missing
+    (row,) = {line for line in to_markdown(found).splitlines() if line.startswith("| 1 | trial")}
+    assert "**missing: confirm/29-F@1/requests.parquet**" in row
+
+
+def test_a_row_of_an_ablation_leads_to_the_launches_of_its_own_two_recipes(found: Evidence) -> None:
+    sections = {section.heading.key: section for section in document(found).sections}
+    for key, column in {"heading ablation": "setting", "heading parts": "knob"}.items():
+        table = sections[key].table
+        assert table is not None
+        (files,) = table[table[column].str.endswith("b")]["raw data"]
+        assert {path.split("/")[1][3:] for path in files.missing} == {"B", "B-b"}
+
+
+def test_the_headline_is_the_number_of_the_recipe_that_is_written(found: Evidence) -> None:
+    less = found.proof.reduction
+    assert less is not None
+    assert less.comparison is not None
+    assert found.sentence == "Win: trial 25 without g, h is faster than the baseline, and passes its gate."
+    written, before, overridden = (said for said in document(found).opening if said.key not in {"missing", "drift"})
+    change = percent(less.comparison.overall.change)
+    assert f"against the baseline over the whole ladder {change}, 99 % interval" in ENGLISH(written)
+    assert ENGLISH(written).startswith("recipe.yaml is trial 25 without g, h, which bring nothing measurable.")
+    assert "去掉 g, h" in CHINESE(written)
+    assert ENGLISH(before).startswith("Before that, not what recipe.yaml is: trial 25 with all that it changes")
+    assert ENGLISH(overridden).startswith("At concurrency 1 recipe.yaml is another config, proved there by launches")
+
+
+def test_the_recipes_own_launches_are_in_its_own_table(found: Evidence) -> None:
+    less = found.proof.reduction
+    assert less is not None
+    assert less.comparison is not None
+    sections = {section.heading.key: section for section in document(found).sections}
+    table = sections["heading sides reduced"].table
+    assert table is not None
+    assert list(table["recipe"]) == [
+        f"{ratio.b:.1f}" for ratio in (*less.comparison.levels.values(), less.comparison.overall)
+    ]
+    assert list(table["verdict"])[-1] == "win"
+    files = table["raw data"][0]
+    assert {path.split("/")[1][3:] for path in files.missing} == {"A", "C"}
+    before = sections["heading sides before"].table
+    assert before is not None
+    assert {path.split("/")[1][3:] for path in before["raw data"][0].missing} == {"A", "B"}
+
+
+def test_the_recipe_is_drawn_as_it_is_written(found: Evidence) -> None:
+    less = found.proof.reduction
+    assert less is not None
+    baseline, recipe = series.curves(found)
+    assert recipe.name == f"trial 25, reduced, {len(less.launches)} fresh launches"
+    assert len(baseline.runs) == len(recipe.runs)
+
+
+def test_every_comparison_is_told_with_its_other_readings(found: Evidence) -> None:
+    sections = {section.heading.key: section for section in document(found).sections}
+    for key, readings in {
+        "heading sides reduced": 1,
+        "heading sides before": 1,
+        "heading defaults": 1,
+        "heading regimes": len(found.proof.regimes),
+    }.items():
+        told = [ENGLISH(said) for said in sections[key].after if "Hodges and Lehmann's estimate" in ENGLISH(said)]
+        assert len(told) == readings, key
+        assert all("No interval by bootstrap: with fewer than 8 launches" in each for each in told)
+        assert all("drift" in each for each in told)
+
+
+def test_each_concurrency_is_said_to_be_tested_at_the_full_chance_of_error(found: Evidence) -> None:
+    section = next(one for one in document(found).sections if one.heading.key == "heading regimes")
+    tried = len(found.proof.regimes)
+    (told,) = (said for said in section.after if said.key == "each at full alpha")
+    assert ENGLISH(told).endswith(f"the chance of one false override grows with how many are tried, here {tried}.")
+    assert f"此处共 {tried} 个" in CHINESE(told)
+
+
+def test_made_twice_the_documents_are_the_same_bytes(found: Evidence) -> None:
+    again = gather(StudyFolder(found.root))
+    assert (to_markdown(again), to_html(again), to_json(again)) == (
+        to_markdown(found),
+        to_html(found),
+        to_json(found),
+    )
 
 
 def test_the_recipe_without_what_brings_nothing_is_what_is_recommended(found: Evidence) -> None:
-    opening = " ".join(map(ENGLISH, document(found).opening))
-    assert "The recipe does without " in opening
     told = report(found)
     assert told.winner
     assert {"g", "h"} & told.winner.changes.keys() == set()
     assert told.winner.fingerprint == found.proof.recipe.fingerprint
     assert told.winner.overrides == (1,)
+    assert found.proof.reduction is not None
+    assert told.winner.comparison == found.proof.reduction.comparison
+
+
+def test_what_became_of_the_reduced_recipe_and_of_those_of_others_is_there_for_machines(found: Evidence) -> None:
+    told = report(found)
+    assert told.reduction is not None
+    assert (told.reduction.without, told.reduction.taken) == (("g", "h"), True)
+    assert told.reduction.comparison is not None
+    assert told.reduction.full is not None
+    assert [one.name for one in told.known] == ["theirs"]
+    assert report(replace(found, finished=None)).known == ()
+    assert told.reference is not None
+    assert (told.reference.label, told.reference.source) == ("ATOM", "InferenceX #2213")
+    assert told.reference.figures == {1: 110.0, 2: 111.0}
+    assert told.reference.recipe.keys() == {1, 2}
 
 
 def test_what_was_launched_is_not_said_to_be_unmeasured(found: Evidence) -> None:
     said_so = " ".join(report(found).not_measured)
     assert "own defaults" not in said_so
     assert "which of the changed knobs" not in said_so
+
+
+def test_an_additive_ablation_that_the_budget_had_no_room_for_is_told_with_what_it_takes(found: Evidence) -> None:
+    told = next(sentence for sentence in not_measured(found) if sentence.key == "not additive")
+    assert ENGLISH(told) == (
+        "the baseline with each knob alone (additive ablation): 18 launches would be needed, the space allows 16"
+    )
+    assert "需要 18 次启动" in CHINESE(told)
+    assert ENGLISH(told) in report(found).not_measured
+
+
+def test_an_additive_ablation_that_was_launched_is_not_said_to_be_unmeasured(found: Evidence) -> None:
+    ablation = found.proof.ablation
+    assert ablation is not None
+    rows = tuple(replace(row, kind="alone") for row in ablation.design.rows)
+    both = replace(ablation, design=replace(ablation.design, rows=rows))
+    keys = {sentence.key for sentence in not_measured(replace(found, proof=replace(found.proof, ablation=both)))}
+    assert "not additive" not in keys
+
+
+def test_a_group_is_one_bar_whose_label_leaves_room_for_it(found: Evidence) -> None:
+    ablation = found.proof.ablation
+    assert ablation is not None
+    *others, last = ablation.findings
+    group = replace(last, row=replace(last.row, knobs=("g", "h")))
+    drawn = series.ablated(
+        replace(found, proof=replace(found.proof, ablation=replace(ablation, findings=(*others, group))))
+    )
+    assert [words for words, _ in drawn[-2:]] == ["trial 25 without g", "trial 25 without 2 at once"]
 
 
 def test_the_ablation_is_drawn_and_is_in_the_file_for_machines(found: Evidence) -> None:
