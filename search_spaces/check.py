@@ -85,6 +85,8 @@ def _baseline(space: "SearchSpace") -> Iterator[Fault]:
 def _recipes(space: "SearchSpace") -> Iterator[Fault]:
     for index, known in enumerate(space.known):
         yield from _assigned(space, f"known[{index}].set", known.set)
+    if space.rehearsal:
+        yield from _assigned(space, "rehearsal.baseline", space.rehearsal.baseline)
     names = [known.name for known in space.known]
     for index, name in enumerate(names):
         if name in names[:index]:
@@ -309,6 +311,8 @@ CHECKS: tuple[Callable[["SearchSpace"], Iterator[Fault]], ...] = (
 def _behaviour(space: "SearchSpace") -> Iterator[Fault]:
     starts = {"baseline": space.baseline}
     starts |= {f"known[{index}]": {**space.baseline, **known.set} for index, known in enumerate(space.known)}
+    if space.rehearsal:
+        starts["rehearsal"] = {**space.baseline, **space.rehearsal.baseline}
     for path, config in starts.items():
         for concurrency in space.workload.concurrency:
             try:

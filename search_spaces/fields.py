@@ -88,11 +88,17 @@ RelativePath = Annotated[str, AfterValidator(inside)]
 
 
 class File(Frozen):
-    """A file that a space names: under the data root, or beside the space file."""
+    """
+    A file that a space names: under the data root, or beside the space file.
+
+    Attributes:
+        get: What a user does who does not have it, as an order.
+    """
 
     data: RelativePath | None = None
     space: RelativePath | None = None
     sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")] | None = None
+    get: str | None = None
 
     @model_validator(mode="after")
     def _one_root(self) -> Self:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Collection, Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -14,6 +14,12 @@ from search_spaces.fields import UNSET, Count, EnvName, Frozen, Value, as_text
 from search_spaces.knob import Dimension, Flag, JsonKey, LayoutName, Placed, Switch, Variable
 from search_spaces.space import Config, SearchSpace, Target
 from search_spaces.workload import Workload
+
+NOT_RUN: Mapping[str, Any] = {
+    "target": {"launcher": True, "files": {"__all__": {"get"}}},
+    "workload": {"listed_shape": {"file": {"get"}}},
+}
+"""What of a recipe changes nothing of what is run and measured."""
 
 
 class Serve(Frozen):
@@ -95,7 +101,7 @@ class Recipe(Frozen):
     def fingerprint(self) -> str:
         """The sha256 of what is run and measured, whoever launches it; equal for configs that come to the same."""
         parts = {"target", "serve", "overrides", "workload"} | ({"judged"} if self.judged else set())
-        told = self.model_dump(mode="json", include=parts, exclude={"target": {"launcher"}})
+        told = self.model_dump(mode="json", include=parts, exclude=NOT_RUN)
         canonical = json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(canonical.encode("ascii")).hexdigest()
 

@@ -37,6 +37,9 @@ WARMUP_RUNS = 5
 MEASURED_RUNS = 2
 """The most runs of a point: it is measured when it is warm or won't get warmer, and once more when that was invalid."""
 
+STUCK_S = 120.0
+"""A stream without a token for so long is stuck: the prefill of 50,000 tokens takes seconds, up to tens of them."""
+
 
 class Target(Frozen):
     """What is served, by which engine, on what; any launcher but `process` runs the engine of the image."""
@@ -75,6 +78,18 @@ class Known(Frozen):
     name: str
     set: dict[KnobName, Value]
     source: str | None = None
+
+
+class Rehearsal(Frozen):
+    """
+    Where a rehearsal starts, if not at the baseline.
+
+    Attributes:
+        baseline: What it sets apart from the baseline.
+    """
+
+    baseline: dict[KnobName, Value]
+    because: str
 
 
 class Rule(Frozen):
@@ -197,6 +212,10 @@ class Deadlines(Frozen):
     How long the engine may take to be ready, to stop and to answer one request, and how long a phase may take.
 
     Where `load_s` or `judge_s` is absent it is the longest that can pass while every request keeps to `request_s`.
+    `stall_s` is `STUCK_S` where it is absent, or `request_s` if that is less: a stream that stands still is then found
+    while its request may go on, and not by its request's own timeout. Where an engine prefills a whole wave before it
+    decodes, its first streams stand still meanwhile: 256 prompts of 8,192 tokens take `STUCK_S` at 17,500 tokens a
+    second; write more for a slower one.
     """
 
     ready_s: Positive
@@ -212,8 +231,8 @@ class Deadlines(Frozen):
         return math.inf if self.silent_s is None else self.silent_s
 
     def stall(self) -> float:
-        """Return the seconds that may pass under load without a token of any stream."""
-        return self.request_s if self.stall_s is None else self.stall_s
+        """Return the seconds that one stream may stand still between two tokens, and all of them without any."""
+        return min(self.request_s, STUCK_S) if self.stall_s is None else self.stall_s
 
     def load(self, workload: Workload) -> float:
         """Return the seconds that one point of the ladder may take."""
@@ -241,6 +260,7 @@ class SearchSpace(Frozen):
     baseline: dict[KnobName, Value]
     overrides: tuple[Override, ...] = ()
     known: tuple[Known, ...] = ()
+    rehearsal: Rehearsal | None = None
     knobs: Annotated[dict[KnobName, Knob], Field(min_length=1)]
     derived: dict[KnobName, Derived] = Field(default_factory=dict)
     rules: tuple[Rule, ...] = ()

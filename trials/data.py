@@ -47,7 +47,7 @@ def locate(files: Mapping[str, File], *, space_folder: Path, data_root: Path) ->
         DataMissing: A file is not where the space says it is.
     """
     return {
-        name: _present(name, file.locate(data_root=data_root, space_folder=space_folder))
+        name: _present(name, file, file.locate(data_root=data_root, space_folder=space_folder))
         for name, file in files.items()
     }
 
@@ -69,7 +69,8 @@ def substitute(args: Sequence[str], files: Mapping[str, Path]) -> tuple[str, ...
     return tuple(REFERENCE.sub(path, arg) for arg in args)
 
 
-def _present(name: str, path: Path) -> Path:
+def _present(name: str, file: File, path: Path) -> Path:
     if not path.exists():
-        raise DataMissing(f"file {name!r}: {path} does not exist: run `autotune fetch demo`, or put it there")
+        another = ", or name another folder with --data-root" if file.data else ""
+        raise DataMissing(f"file {name!r}: {path} does not exist: {file.get or 'put it there'}{another}")
     return path.absolute()

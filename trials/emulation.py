@@ -1,18 +1,34 @@
 """A rehearsal: which emulated machine stands in for the real one. Nothing that it says is evidence."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 
-from search_spaces import Workload
+from search_spaces import Target, Workload
 from trials.engines.emulated.chance import Noise
+from trials.engines.emulated.from_recipe import DEFAULT_MODEL
 from trials.engines.emulated.images import PREFIX
 from trials.engines.emulated.log import virtual_s
 from trials.serving import Launch
 from trials.supervisor import LOG
 
 ENGINE = "emulated"
+TAKES = "vllm"
+"""The engine whose command line and environment the emulated one takes."""
+MODEL = DEFAULT_MODEL
+"""What its landscapes were fitted to, whatever it is told to serve."""
+
+
+def can_stand_in(target: Target, args: Sequence[object]) -> bool:
+    """
+    Return whether the emulated engine behaves as this target's engine might: one of vLLM that serves `MODEL`.
+
+    Args:
+        args: Of the engine; the first may name the weights, a hub id or a folder, where the target has another name.
+    """
+    names = {PurePath(str(name)).name for name in (target.model, *args[:1])}
+    return target.engine in {TAKES, ENGINE} and PurePath(MODEL).name in names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ import typer
 
 from autotune.cli.options import DataRoot, Landscape
 from autotune.folder import StudyFolder
+from autotune.rehearsal import refuse_other
 from search_spaces import (
     Config,
     Recipe,
@@ -52,18 +53,18 @@ def command(
         Literal["shell", "json"], typer.Option("--format", help="A line for bash, or all of it.")
     ] = "shell",
     port: Annotated[int, typer.Option(help="Where the engine shall listen.")] = PORT,
-    emulate: Annotated[bool, typer.Option("--emulate", help="Of an emulated MI355X instead.")] = False,
+    emulate: Annotated[bool, typer.Option("--emulate", help="Of an emulated MI355X: vLLM with Kimi-K2.5.")] = False,
     landscape: Annotated[Landscape, typer.Option(help="Which emulated machine.")] = "L0",
     data: DataRoot = None,
 ) -> None:
     """Print exactly what would run, without running it; pasted into bash it runs."""
     recipe, folder = _recipe(what, settings or [], known)
+    stand_in = _stand_in(recipe, landscape) if emulate else None
     serve = recipe.at(concurrency or recipe.workload.concurrency[0])
     root = (data or data_root()).absolute()
     files = locate(recipe.target.files, space_folder=folder, data_root=root)
     launch = _launch(recipe, serve, files, root)
-    if emulate:
-        stand_in = Emulation(landscape=landscape, seed=0, noise=LAUNCH, flaky=FLAKY)
+    if stand_in:
         launch = stand_in.instead_of(launch)
     spec = _spec(launch, port)
     if form == "shell":
@@ -71,6 +72,11 @@ def command(
         return
     whole = {"env": serve.env, "argv": spec.argv, "image": recipe.target.image, "layout": serve.layout}
     typer.echo(json.dumps({**whole, "config": recipe.config, "fingerprint": recipe.fingerprint}, indent=2))
+
+
+def _stand_in(recipe: Recipe, landscape: Landscape) -> Emulation:
+    refuse_other(recipe.target, recipe.serve.args, name=recipe.space)
+    return Emulation(landscape=landscape, seed=0, noise=LAUNCH, flaky=FLAKY)
 
 
 def _launch(recipe: Recipe, serve: Serve, files: Mapping[str, Path], root: Path) -> Launch:

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from search_spaces import SearchSpace, SpaceError, load, text
+from search_spaces import SearchSpace, SpaceError, load, names, text
+from tests.search_spaces.drawn import Drawn, outcomes
 
 Data = dict[str, Any]
 
@@ -65,6 +66,18 @@ def refusal(loaded: Callable[[Data], SearchSpace]) -> Callable[[Data], list[str]
         return str(caught.value).splitlines()
 
     return lines
+
+
+@pytest.fixture(scope="session")
+def spaces() -> dict[str, SearchSpace]:
+    """Return the shipped spaces."""
+    return {name: load(name) for name in names()}
+
+
+@pytest.fixture(scope="session")
+def drawn(spaces: dict[str, SearchSpace]) -> dict[str, Drawn]:
+    """Return for each shipped space what its drawn configs come to."""
+    return {name: outcomes(space) for name, space in spaces.items()}
 
 
 @pytest.fixture(scope="session")

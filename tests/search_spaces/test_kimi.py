@@ -83,9 +83,10 @@ def test_the_draft_asked_for_more_memory_than_was_merged(kimi: SearchSpace) -> N
     assert said(recipe.serve) == (draft["env"], flags(draft["argv"]))
 
 
-def test_the_baseline_is_not_the_answer(kimi: SearchSpace) -> None:
-    fingerprints = {resolve(kimi, config).fingerprint for config in ({}, *(dict(each.set) for each in kimi.known))}
-    assert len(fingerprints) == 1 + len(kimi.known)
+def test_the_baseline_is_what_was_there_before(kimi: SearchSpace) -> None:
+    fingerprints = {each.name: resolve(kimi, dict(each.set)).fingerprint for each in kimi.known}
+    assert len(set(fingerprints.values())) == len(fingerprints)
+    assert fingerprints["InferenceX before #2213"] == resolve(kimi, {}).fingerprint
 
 
 def test_there_is_a_knob_for_each_of_the_landscapes_parameters_with_as_many_levels(kimi: SearchSpace) -> None:

@@ -146,6 +146,18 @@ def test_the_fingerprint_of_a_recipe_does_not_change_between_versions(data: Data
     """A study finds its outcomes by it: changing how it is computed forgets every study."""
     known = "c5ff8624e72fb10e92f0d122e2783f573e5c27b3d6adebbbb30c9d89025cd5f7"
     assert resolve(loaded(data), {}).fingerprint == known
+    data["target"]["files"]["weights"]["get"] = "copy them"
+    assert resolve(loaded(data), {}).fingerprint == known
+
+
+def test_how_to_get_a_trace_is_no_part_of_what_is_measured(data: Data, loaded: Loaded) -> None:
+    def fingerprint(**get: str) -> str:
+        shape = {"kind": "trace", "file": {"data": "trace.jsonl", **get}}
+        data.update(workload={"shape": shape, "concurrency": [1]})
+        data["deadlines"]["load_s"] = 60
+        return resolve(loaded(data), {}).fingerprint
+
+    assert fingerprint() == fingerprint(get="write one")
 
 
 def test_the_config_of_a_recipe_resolves_to_the_recipe(vllm_like: SearchSpace) -> None:

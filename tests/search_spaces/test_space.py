@@ -105,6 +105,11 @@ def test_a_phase_without_a_deadline_of_its_own_gets_what_its_requests_may_take()
     assert deadlines.judge(questions=9, concurrency=4) == 3 * 5
 
 
+@pytest.mark.parametrize(("request_s", "stall_s"), [(600, 120), (60, 60)])
+def test_a_stream_that_stands_still_is_found_before_its_requests_time_is_up(request_s: float, stall_s: float) -> None:
+    assert Deadlines(ready_s=10, stop_s=2, request_s=request_s).stall() == stall_s
+
+
 def test_what_arrives_at_a_rate_may_take_as_long_as_it_takes_to_arrive() -> None:
     load = Workload(input_tokens=8, output_tokens=8, concurrency=(1, 4), waves=6, warmup_waves=3, request_rate=0.5)
     arriving_s = (5 * 3 + 2 * 6) * 4 / 0.5

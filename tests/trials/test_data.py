@@ -17,9 +17,18 @@ def test_files_lie_beside_the_space_or_under_the_data_root(tmp_path: Path) -> No
     assert locate(files, space_folder=space, data_root=root) == {"x": space / "a", "y": root / "models/b"}
 
 
-def test_a_missing_file_says_where_it_should_be_and_how_to_get_it(tmp_path: Path) -> None:
-    with pytest.raises(DataMissing, match=rf"'weights': {tmp_path}/m\.gguf does not exist: run `autotune fetch demo`"):
-        locate({"weights": File(data="m.gguf")}, space_folder=tmp_path / "space", data_root=tmp_path)
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        (File(data="m", get="copy it"), "root/m does not exist: copy it, or name another folder with --data-root"),
+        (File(data="m"), "root/m does not exist: put it there, or name another folder with --data-root"),
+        (File(space="m"), "space/m does not exist: put it there"),
+    ],
+)
+def test_a_missing_file_says_where_it_should_be_and_how_to_get_it(file: File, said: str, tmp_path: Path) -> None:
+    with pytest.raises(DataMissing) as missed:
+        locate({"weights": file}, space_folder=tmp_path / "space", data_root=tmp_path / "root")
+    assert str(missed.value) == f"file 'weights': {tmp_path}/{said}"
 
 
 def test_references_become_paths() -> None:

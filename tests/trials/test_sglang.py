@@ -9,7 +9,7 @@ from trials.load.counters import Counters, parse
 
 SGLANG = engine("sglang")
 START = ["python3", "-m", "sglang.launch_server"]
-OURS = ["--served-model-name", "m", "--host", "127.0.0.1", "--port", "1234"]
+OURS = ["--served-model-name", "m", "--host", "127.0.0.1", "--port", "1234", "--enable-metrics"]
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,8 @@ ARGUMENTS = f"{THREADS}/issues/4895"
 SERVER = PythonModule("sglang.launch_server", distribution="sglang", variable="AUTOTUNE_SGLANG_PYTHON")
 """sgl-project/sglang@046a9e40 python/sglang/launch_server.py: supported still beside `sglang serve`."""
 WEIGHTS = ("--model-path", "--model")
+COUNTED = "--enable-metrics"
+"""Its counters are off without it: sgl-project/sglang@004813e1 docs/advanced_features/server_arguments.md."""
 
 PATTERNS = (
     Pattern(
@@ -39,8 +41,8 @@ METRICS: Mapping[str, tuple[str, ...]] = {
     "running": ("sglang:num_running_reqs",),
 }
 """
-With `--enable-metrics`, as in sgl-project/sglang@44cedc2b python/sglang/srt/observability/metrics_collector.py; every
-prompt is looked up, and tokens are counted when their request has ended.
+As in sgl-project/sglang@44cedc2b python/sglang/srt/observability/metrics_collector.py; every prompt is looked up, and
+tokens are counted when their request has ended.
 """
 
 BUILDING = (
@@ -100,12 +102,12 @@ class Sglang:
 
     def argv(self, args: Sequence[str], *, model: str, host: str, port: int, data_root: Path | None) -> list[str]:
         """
-        Return the server's command line; where the API is and what it is called are ours and come last.
+        Return the server's command line; where the API is, what it is called and its counters are ours and come last.
 
         Raises:
             EngineNotFound: No Python to start it with.
         """
-        ours = ["--served-model-name", model, "--host", host, "--port", str(port)]
+        ours = ["--served-model-name", model, "--host", host, "--port", str(port), COUNTED]
         return [*SERVER.command(data_root), *with_weights(args, WEIGHTS, model), *ours]
 
     def layout(self, dimensions: Mapping[LayoutName, int]) -> list[str]:
