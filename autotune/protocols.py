@@ -29,9 +29,12 @@ def refuse_other_protocol(folder: StudyFolder, gates: Sequence[GateOfStudy]) -> 
     for where, then in found:
         if changed := _change(then, now):
             raise OtherProtocol(f"{where} was judged under another protocol than this environment's: {changed}; {MEND}")
-    words = json.loads(folder.provenance.read_text(encoding="utf-8"))["gate"]
-    if not found and words != gate_words(now):
-        raise OtherProtocol(f"{folder.root} was begun with another gate: {words}, not {gate_words(now)}; {MEND}")
+    if not found and (begun := _begun_with(folder)) != gate_words(now):
+        raise OtherProtocol(f"{folder.root} was begun with another gate: {begun}, not {gate_words(now)}; {MEND}")
+
+
+def _begun_with(folder: StudyFolder) -> str:
+    return str(json.loads(folder.provenance.read_text(encoding="utf-8"))["gate"])
 
 
 def _protocols(folder: StudyFolder) -> Iterator[tuple[str, EvalProtocol]]:

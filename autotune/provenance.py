@@ -2,6 +2,7 @@
 
 import os
 import platform
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -30,12 +31,17 @@ def provenance(space: SearchSpace, data_root: Path) -> dict[str, str]:
         "engine": f"{target.engine}, {program}, image {target.image or 'none'}",
         "model": f"{target.model}: "
         + ", ".join(f"{name} {file.data or file.space} sha256 {file.sha256}" for name, file in target.files.items()),
-        "gate": "; ".join(
-            _gate(gate.exam.identity) for gate in gates(space, space_folder=space.folder, data_root=data_root)
+        "gate": gate_words(
+            [gate.exam.identity for gate in gates(space, space_folder=space.folder, data_root=data_root)]
         ),
         "host": f"{platform.system()} {platform.release()}, {cpu()}, {os.cpu_count()} cores, {memory_gib():.0f} GiB",
         "python": platform.python_version(),
     }
+
+
+def gate_words(exams: Sequence[Identity]) -> str:
+    """Return what is asked, and by which evaluator."""
+    return "; ".join(map(_gate, exams))
 
 
 def _gate(identity: Identity) -> str:

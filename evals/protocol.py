@@ -4,8 +4,6 @@ The same model scores 0.97 through one endpoint and 0.91 through the other, and 
 figures of two protocols say nothing about each other.
 """
 
-import hashlib
-import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 
@@ -32,12 +30,6 @@ class EvalProtocol:
     identity: Identity
     max_tokens: int | None
     context: int | None = field(default=None, compare=False)
-
-    @property
-    def fingerprint(self) -> str:
-        """The digest of everything that is compared."""
-        compared = json.dumps([asdict(self.identity), self.max_tokens], sort_keys=True)
-        return hashlib.sha256(compared.encode()).hexdigest()
 
     def difference(self, other: "EvalProtocol") -> str | None:
         """Say in what `other` differs, or None where verdicts may be compared."""

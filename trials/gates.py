@@ -4,7 +4,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from evals import Answer, Ask, Exam, Gate, Request, Scored, collapse, judge, largest, reference, smell
+from evals import (
+    Answer,
+    Ask,
+    EvalProtocol,
+    Exam,
+    Gate,
+    Request,
+    Scored,
+    collapse,
+    judge,
+    largest,
+    protocol,
+    reference,
+    smell,
+)
 from evals.exam import Endpoint as GateEndpoint
 from evals.harness import load
 from trials.deadline import Deadline
@@ -121,14 +135,12 @@ def benches(plan: Plan, loaded: Sequence[Exam], endpoint: Endpoint, raw: RawData
 
 
 def sniffed(benches: Sequence[Bench]) -> Iterator[tuple[Scored, ...]]:
-    """Yield the first answers to each gate; an exam that was begun already is not begun again."""
-    begun: dict[str, tuple[Scored, ...]] = {}
+    """Yield the first answers to each gate; one that differs only in how many it asks at once is not begun again."""
+    begun: set[EvalProtocol] = set()
     for bench in benches:
-        if bench.exam.source in begun:
-            yield ()
-        else:
-            begun[bench.exam.source] = bench.smell()
-            yield begun[bench.exam.source]
+        asked = protocol(bench.gate, bench.exam)
+        yield () if asked in begun else bench.smell()
+        begun.add(asked)
 
 
 def _late(deadline: Deadline) -> Failure | None:

@@ -16,18 +16,23 @@ from trials.load.selftest import selftest as run
 
 def selftest(
     space: Annotated[str, typer.Argument(help="A shipped space (see `autotune spaces`), or the path of your own.")],
-    rate: Annotated[
-        float, typer.Option(min=0.1, help="Tokens a second that the server sends each user.")
+    tok_per_s: Annotated[
+        float, typer.Option(min=0.1, help="Tokens a second that the engine is taken to send each user.")
     ] = TOKENS_PER_S_PER_USER,
     concurrency: Annotated[int | None, typer.Option(min=1, help="Users at once; default: the space's most.")] = None,
     data: DataRoot = None,
     as_json: AsJson = False,
 ) -> None:
-    """Try the load generator on a server that knows what is true; exit code 3 if it can't measure this load."""
+    """
+    Try the load generator on a server that knows what is true; exit code 3 if it can't measure this load.
+
+    It sends the space's prompts at its highest concurrency, or as they arrive at its request rate, with answers cut to
+    a second. What the engine will send each user is an assumption; a study and `resume` make the default one.
+    """
     loaded = load(space)
     file = workload_file(loaded.workload, space_folder=loaded.folder, data_root=(data or data_root()).resolve())
     refuse_unfit([open_files(loaded)])
-    test = run(loaded.workload, file=file, concurrency=concurrency, tokens_per_s_per_user=rate)
+    test = run(loaded.workload, file=file, concurrency=concurrency, tokens_per_s_per_user=tok_per_s)
     typer.echo(json.dumps({**asdict(test), "fit": test.fit}) if as_json else "\n".join(_lines(test)))
     refuse_unfit([client(test)])
 
@@ -40,7 +45,13 @@ def _lines(test: SelfTest) -> list[str]:
 
 def _asked(figures: Figures) -> str:
     processes = f"{figures.processes} process{'es' if figures.processes > 1 else ''}"
-    return f"{figures.concurrency} users at {figures.tokens_per_s_per_user:g} tok/s each, {processes} of the client"
+    rate = figures.request_rate
+    users = (
+        f"{figures.concurrency} users"
+        if rate is None
+        else f"{rate:.3g} requests a second of {figures.concurrency} users"
+    )
+    return f"{users} at {figures.tokens_per_s_per_user:g} tok/s each, {processes} of the client"
 
 
 def _rows(figures: Figures) -> list[tuple[str, str]]:

@@ -17,14 +17,18 @@ from autotune.dispatch import Dispatcher, in_process, on_ray
 from autotune.doctor import Site, Unfit, client, examine, refuse_unfit
 from autotune.evidence import gather
 from autotune.folder import Settings, StudyFolder, all_studies, open_study, study_folder
+from autotune.gates import gates
 from autotune.leftovers import outwait
 from autotune.noise import known_noise, window_sd
+from autotune.protocols import refuse_other_protocol
 from autotune.provenance import provenance
-from autotune.rehearsal import rehearsed
+from autotune.reference import reference_space
+from autotune.rehearsal import at_start, refuse_other, rehearsed
+from autotune.search.beliefs import NOISE
 from autotune.search.samplers import names as sampler_names
 from autotune.status import status as status_of
 from autotune.study import run
-from search_spaces import SearchSpace, SpaceError, load
+from search_spaces import SearchSpace, SpaceError, Workload, load
 from trials.data import data_root, workload_file
 from trials.emulation import Emulation
 from trials.engines.emulated.chance import FLAKY, LAUNCH
@@ -54,7 +58,9 @@ def study(
     ] = None,
     known: Annotated[bool, typer.Option("--known/--no-known", help="Try the space's known recipes first.")] = True,
     dispatcher: Annotated[Place, typer.Option(help="Where trials run: on Ray, or in this process.")] = "ray",
-    emulate: Annotated[bool, typer.Option("--emulate", help="Rehearse on an emulated MI355X: never evidence.")] = False,
+    emulate: Annotated[
+        bool, typer.Option("--emulate", help="Rehearse vLLM with Kimi-K2.5 on an emulated MI355X: never evidence.")
+    ] = False,
     landscape: Annotated[
         Landscape, typer.Option(help="Which emulated machine: L0 is fitted to published figures, the others are not.")
     ] = "L0",
@@ -65,20 +71,20 @@ def study(
     require_win: RequireWin = False,
 ) -> None:
     """Tune: measure the baseline, search, confirm the winner, and write its recipe with the evidence."""
-    loaded = load(space)
+    loaded = at_start(load(space)) if emulate else load(space)
     root = (data or data_root()).resolve()
     folder = study_folder(studies, name or loaded.name)
     answers = folder.answers.resolve()
     stand_in = Emulation(landscape=landscape, seed=seed, noise=LAUNCH, flaky=FLAKY, answers=answers)
     emulation = stand_in if emulate else None
-    runs = rehearsed(loaded) if emulate else loaded
+    runs = _rehearsed(loaded) if emulate else loaded
     chosen = sampler or loaded.sampler
     if chosen not in sampler_names():
         raise SpaceError(f"no sampler {chosen!r}: known are {', '.join(sampler_names())}")
     _refuse_unfit(runs, Site(studies=studies, data_root=root, space_folder=loaded.folder))
     file = workload_file(loaded.workload, space_folder=loaded.folder, data_root=root)
-    if not emulate and max(loaded.workload.concurrency) >= MANY:
-        refuse_unfit([client(selftest(loaded.workload, file=file))])
+    if not emulate:
+        _refuse_unfit_client(loaded.workload, file)
     facts = provenance(runs, root)
     settings = Settings(
         name=folder.root.name,
@@ -114,7 +120,18 @@ def resume(
     space = load(folder.space)
     _refuse_unfit(rehearsed(space) if settings.emulation else space, site)
     _refuse_company(folder, space.deadlines.stop_s)
+    if not settings.emulation:
+        file = workload_file(space.workload, space_folder=settings.space_folder, data_root=settings.data_root)
+        _refuse_unfit_client(space.workload, file)
+    refuse_other_protocol(folder, gates(space, space_folder=settings.space_folder, data_root=settings.data_root))
     _run(folder, settings, as_json=as_json, require_win=require_win)
+
+
+def _rehearsed(space: SearchSpace) -> SearchSpace:
+    """Return the space as it is rehearsed; the space of its reference is launched beside it, so it must be fit too."""
+    if reference := reference_space(space, space.folder):
+        refuse_other(reference.target, reference.serve.args, name=f"{space.name}: reference.space {reference.name}")
+    return rehearsed(space)
 
 
 def _noise(space: SearchSpace, root: Path, emulation: Emulation | None) -> dict[int, float]:
@@ -123,13 +140,22 @@ def _noise(space: SearchSpace, root: Path, emulation: Emulation | None) -> dict[
     if found is None and emulation is not None:
         return emulation.window_sd(space.workload)
     if found is None:
-        typer.echo("autotune: how launches differ here is not known: `autotune noise` measures it", err=True)
+        assumed = f"the search takes {NOISE:.1%} for it, confirmation goes by its own launches"
+        typer.echo(
+            f"autotune: how launches differ here is not known: {assumed}; `autotune noise` measures it", err=True
+        )
     return window_sd(found)
 
 
 def _refuse_unfit(space: SearchSpace, site: Site) -> None:
     for finding in refuse_unfit(examine(space, site)):
         typer.echo(f"autotune: warning: {finding.words}", err=True)
+
+
+def _refuse_unfit_client(workload: Workload, file: Path | None) -> None:
+    """Refuse a machine whose load generator can't measure what many users get, at the rate that is assumed of each."""
+    if max(workload.concurrency) >= MANY:
+        refuse_unfit([client(selftest(workload, file=file))])
 
 
 def _refuse_company(folder: StudyFolder, stop_s: float) -> None:

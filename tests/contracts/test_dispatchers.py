@@ -39,7 +39,7 @@ def test_a_config_that_fails_comes_back_as_a_value(dispatcher: Dispatcher, tmp_p
 def test_a_fault_of_ours_is_raised(dispatcher: Dispatcher, tmp_path: Path) -> None:
     nonsense = Gate(task="./none.yaml", threshold=0.9, filters=("strict-match",), questions=1, smell=1)
     with pytest.raises(TaskError, match=r"none\.yaml"):
-        dispatcher.submit(plans.plan(tmp_path / "trial", gate=nonsense)).result(120)
+        dispatcher.submit(plans.plan(tmp_path / "trial", gates=[nonsense])).result(120)
 
 
 def test_one_machine_runs_one_trial_at_a_time(dispatcher: Dispatcher) -> None:

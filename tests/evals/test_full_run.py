@@ -12,7 +12,7 @@ import yaml
 from lm_eval.tasks import TaskManager
 
 import evals
-from evals import Endpoint, Exam, Gate, Request, judge
+from evals import Endpoint, Exam, Gate, Request, judge, smell
 from evals.harness import load
 from tests.fakes.running import running, seen
 from trials.load.client import asker
@@ -117,20 +117,33 @@ def by_lm_eval(url: str, task: str, endpoint: Endpoint, folder: Path) -> dict[st
     return right
 
 
-def by_us(url: str, exam: Exam) -> dict[str, dict[str, bool]]:
-    """Ask everything through our driver; return the same."""
-    gate = Gate(
+def gate_on(exam: Exam, *, threshold: float, early: bool) -> Gate:
+    """Return a gate on all questions of an exam."""
+    return Gate(
         task=exam.source,
-        threshold=0.01,
+        threshold=threshold,
         filters=exam.filters,
         questions=len(exam.questions),
+        smell=min(16, len(exam.questions)),
         endpoint=exam.identity.endpoint,
         max_tokens=48,
         concurrency=4,
+        early=early,
     )
-    verdict, scored = judge(asker(url, "m", timeout_s=30), gate, exam)
+
+
+def by_us(url: str, exam: Exam) -> dict[str, dict[str, bool]]:
+    """Ask everything through our driver; return the same."""
+    verdict, scored = judge(asker(url, "m", timeout_s=30), gate_on(exam, threshold=0.01, early=False), exam)
     assert verdict.asked == len(exam.questions)
     return {name: {asked_in(exam.questions[one.index]): one.correct[name] for one in scored} for name in exam.filters}
+
+
+def early_by_us(url: str, exam: Exam) -> None:
+    """Judge as in a search, the first questions first: the sequential gate ends before it has asked everything."""
+    gate, ask = gate_on(exam, threshold=0.9, early=True), asker(url, "m", timeout_s=30)
+    verdict, _ = judge(ask, gate, exam, asked=smell(ask, gate, exam))
+    assert verdict.asked < len(exam.questions), verdict
 
 
 def asked_in(request: Request) -> str:
@@ -151,8 +164,12 @@ def compare(task: str, exam: Exam, endpoint: Endpoint, test: Path, folder: Path)
         first = seen(url).completions
         ours = by_us(url, exam)
         second = seen(url).completions[len(first) :]
+        early_by_us(url, exam)
+        early = seen(url).completions[len(first) + len(second) :]
     assert len(first) == len(exam.questions)
     assert in_order(second) == in_order(first)
+    assert 0 < len(early) < len(first)
+    assert set(in_order(early)) < set(in_order(first))
     assert ours == theirs
     assert {len(marks) for marks in ours.values()} == {len(exam.questions)}
     assert {len(set(marks.values())) for marks in ours.values()} == {2}

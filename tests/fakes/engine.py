@@ -84,6 +84,7 @@ def speech(parser: argparse.ArgumentParser) -> None:
     """Add the flags that say how completions are answered."""
     parser.add_argument("--answers", type=Path, metavar="FILE", help="JSON: what to answer to which prompt")
     parser.add_argument("--answer-all", metavar="TEXT", help="answer every question with this")
+    parser.add_argument("--answer-chats", metavar="TEXT", help="answer every chat with this")
     parser.add_argument("--word", default=" word", metavar="TEXT", help="what every other answer is made of")
     parser.add_argument("--token-s", type=float, default=0.0, metavar="SECONDS", help="how long a streamed token takes")
     parser.add_argument("--answer-s", type=float, default=0.0, metavar="SECONDS", help="how long a question takes")
@@ -104,6 +105,7 @@ def speech(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--metrics", action="store_true", help="tell its counters at /metrics")
     parser.add_argument("--miscount", type=int, default=0, metavar="TOKENS", help="count so many more each time")
     parser.add_argument("--cached", type=int, default=0, metavar="TOKENS", help="of each prompt, from the prefix cache")
+    parser.add_argument("--prefix-cache", action="store_true", help="know the beginning of each prompt from then on")
     parser.add_argument("--added", type=int, default=0, metavar="TOKENS", help="count so many more in each prompt")
     streaming(parser)
 
@@ -136,6 +138,7 @@ class Seen:
     connections: int = 0
     peak: int = 0
     current: int = 0
+    known: set[tuple[Any, ...]] = field(default_factory=set)
     lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def count(self, usage: dict[str, Any], *, miscount: int) -> None:
@@ -145,6 +148,14 @@ class Seen:
             self.prompt_tokens += usage["prompt_tokens"] - cached
             self.cached_tokens += cached
             self.generated_tokens += usage["completion_tokens"] + miscount
+
+    def known_tokens(self, tokens: list[Any]) -> int:
+        """Return with how many of its first tokens an earlier prompt began; know all its beginnings from now on."""
+        beginnings = [tuple(tokens[: length + 1]) for length in range(len(tokens))]
+        with self.lock:
+            hits = sum(beginning in self.known for beginning in beginnings)
+            self.known.update(beginnings)
+        return hits
 
     @property
     def metrics(self) -> str:
@@ -222,14 +233,17 @@ class Api(BaseHTTPRequestHandler):
         """Answer a prompt, whole or streamed."""
         prompt = question(body)
         known = None if body.get("ignore_eos") else self.answers.get(str(prompt))
-        known = self.told.answer_all if self.told.answer_all is not None and not body.get("ignore_eos") else known
-        asked = len(prompt.split() if isinstance(prompt, str) else prompt) + self.told.added
+        for told in (self.told.answer_all, self.told.answer_chats if "messages" in body else None):
+            known = told if told is not None and not body.get("ignore_eos") else known
+        tokens = prompt.split() if isinstance(prompt, str) else prompt
+        asked = len(tokens) + self.told.added
+        cached = self.seen.known_tokens(tokens) if self.told.prefix_cache else min(asked, self.told.cached)
         room = self.told.context - asked
         words = [self.told.word] * max(0, min(body["max_tokens"], room)) if known is None else [known]
         usage = {
             "prompt_tokens": asked,
             "completion_tokens": len(words),
-            "prompt_tokens_details": {"cached_tokens": min(asked, self.told.cached)},
+            "prompt_tokens_details": {"cached_tokens": cached},
         }
         if self.told.strict and body["max_tokens"] > room:
             error = {"message": f"maximum context length is {self.told.context} tokens. {TOO_LONG.format(asked, body)}"}

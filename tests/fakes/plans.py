@@ -1,6 +1,6 @@
 """Plans of trials on the fake engine; `AUTOTUNE_LLAMA_SERVER` must name it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from evals import Gate
@@ -13,7 +13,7 @@ WORKLOAD = Workload(input_tokens=4, output_tokens=3, concurrency=(1, 2), waves=4
 def plan(
     folder: Path,
     *flags: str,
-    gate: Gate | None = None,
+    gates: Sequence[Gate] = (),
     overrides: Mapping[int, Serve] | None = None,
     workload: Workload = WORKLOAD,
     request_s: float = 30.0,
@@ -33,6 +33,6 @@ def plan(
         space_folder=folder.parent,
         data_root=folder.parent,
         deadlines=Deadlines(ready_s=60.0, stop_s=5.0, request_s=request_s, **limits),
-        gates=(gate,) if gate else (),
+        gates=tuple(gates),
         seed=7,
     )

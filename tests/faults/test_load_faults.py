@@ -1,21 +1,20 @@
 """Servers that lie, cache, stall, refuse, reset, tire or answer wrong: what a trial makes of each, load and gate."""
 
-import contextlib
 import json
-import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from evals import Answer, Gate, Request, judge
 from evals.harness import load
 from search_spaces import Workload
+from search_spaces.fields import File
+from search_spaces.workload import SharedPrefix, Trace
 from tests.fakes import plans
-from tests.fakes.bench import AUTOTUNE, Bench, command_of, solutions
+from tests.fakes.bench import solutions
 from tests.fakes.running import ENGINE
 from trials.load import record
 from trials.load.timing import RequestTiming
@@ -43,8 +42,6 @@ GATE = Gate(
 BEFORE_LOAD = 2  # completions: one shows that the engine is ready, one is the preflight
 BEFORE_MEASURED = BEFORE_LOAD + 4
 WRONG = " #### -1"  # no answer is negative
-UNFIT = 3
-FEW_FILES = ("/bin/sh", "-c", 'ulimit -n 256 && exec "$0" "$@"', str(AUTOTUNE))
 UNDER_LOAD = "under load at concurrency 2: "
 
 
@@ -57,14 +54,14 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> None:
 def planned(
     folder: Path,
     *flags: str,
-    gate: Gate | None = None,
+    gates: Sequence[Gate] = (),
     request_s: float = 30.0,
     stall_s: float = 20.0,
     **varied: Any,  # noqa: ANN401 fields of the workload
 ) -> Plan:
     """Return the plan of a trial of the fake engine with these flags."""
     workload = WORKLOAD.model_copy(update=varied)
-    return plans.plan(folder / "trial", *flags, gate=gate, workload=workload, request_s=request_s, stall_s=stall_s)
+    return plans.plan(folder / "trial", *flags, gates=gates, workload=workload, request_s=request_s, stall_s=stall_s)
 
 
 def infeasible(outcome: Outcome) -> Infeasible:
@@ -108,33 +105,6 @@ def some_wrong() -> Mapping[str, str]:
     return {prompt: WRONG if at % 4 == 0 else right for at, (prompt, right) in enumerate(solutions().items())}
 
 
-@contextlib.contextmanager
-def client_held_up(*, held_s: float, freed_s: float) -> Iterator[None]:
-    """Stop this process's load generator again and again, as a host does that has other things to do."""
-    over = threading.Event()
-
-    def hold_up() -> None:
-        while not over.wait(freed_s):
-            for shard in shards():
-                with contextlib.suppress(psutil.Error):  # it has just ended
-                    shard.suspend()
-                    over.wait(held_s)
-                    shard.resume()
-
-    holding = threading.Thread(target=hold_up)
-    holding.start()
-    try:
-        yield
-    finally:
-        over.set()
-        holding.join()
-
-
-def shards() -> list[psutil.Process]:
-    """Return the processes of this process's load generator."""
-    return [child for child in psutil.Process().children() if "trials.load.shard" in command_of(child)]
-
-
 def test_a_server_that_counts_fewer_tokens_than_it_tells_is_wrong(tmp_path: Path) -> None:
     outcome = infeasible(run(planned(tmp_path, "--metrics", "--uncounted", "-1")))
     said = "the server counted 16 tokens and its answers have 24, -33.3% and over 0.5% apart: its usage is wrong"
@@ -159,6 +129,12 @@ def test_a_server_that_counts_other_prompts_than_were_sent_is_wrong(tmp_path: Pa
     assert (outcome.failure, outcome.reason) == ("wrong", f"{UNDER_LOAD}{said}")
 
 
+def test_a_server_that_cuts_prompts_of_text_is_wrong(tmp_path: Path) -> None:
+    outcome = infeasible(run(planned(tmp_path, "--added", "-8")))
+    said = "prompts of 40.0 words on average are 32.0 tokens to the server: it cuts them"
+    assert (outcome.failure, outcome.reason) == ("wrong", f"{UNDER_LOAD}{said}")
+
+
 def test_a_server_that_somebody_else_uses_measures_nothing(tmp_path: Path) -> None:
     outcome = lost(run(planned(tmp_path, "--metrics", "--miscount", "1")))
     said = "the server counted 32 tokens and its answers have 24, +33.3% and over 0.5% apart: somebody else uses it"
@@ -170,6 +146,33 @@ def test_a_server_that_has_cached_what_no_two_requests_share_is_wrong(tmp_path: 
     outcome = infeasible(run(planned(tmp_path, *told, "--cached", "32")))
     said = "80.0% of the prompts' tokens came from the prefix cache, over 5.0%: the load means 0.0%"
     assert (outcome.failure, outcome.reason) == ("wrong", f"{UNDER_LOAD}{said}")
+
+
+IN_SHAPE: Mapping[str, Any] = {"input_tokens": None, "output_tokens": None}
+PREFIX = SharedPrefix(kind="shared_prefix", prefix_tokens=80, input_tokens=20, output_tokens=3)
+SHAPES: Mapping[str, tuple[Mapping[str, Any], float]] = {
+    "nothing of text that no two requests share": ({}, 0.0),
+    "nothing of ids that no two requests share": ({"token_ids": (1000, 9999)}, 0.0),
+    "a shared prefix": ({"listed_shape": PREFIX, **IN_SHAPE}, 0.8),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("told", [("--metrics",), ()], ids=["by its counters", "by its usage"])
+def test_a_server_that_really_caches_finds_what_the_load_means(
+    tmp_path: Path, shape: str, told: tuple[str, ...]
+) -> None:
+    varied, share = SHAPES[shape]
+    point = measured(run(planned(tmp_path, *told, "--prefix-cache", **varied))).points[0]
+    assert point.prefix_hit_share == pytest.approx(share, abs=0.005)
+
+
+def test_a_server_that_really_caches_knows_of_a_conversation_what_was_sent_before(tmp_path: Path) -> None:
+    turns = [{"input_tokens": 60, "output_tokens": 3}, {"input_tokens": 20, "output_tokens": 3}]
+    (tmp_path / "trace.jsonl").write_text(f"{json.dumps({'turns': turns})}\n", encoding="utf-8")
+    trace = Trace(kind="trace", file=File(space="trace.jsonl"))
+    point = measured(run(planned(tmp_path, "--prefix-cache", listed_shape=trace, **IN_SHAPE))).points[0]
+    assert point.prefix_hit_share == pytest.approx(60 / (60 + 83), abs=0.005)
 
 
 def test_a_stream_that_stands_still_while_others_go_on_is_wrong(tmp_path: Path) -> None:
@@ -203,7 +206,7 @@ def test_a_burst_of_429_voids_a_run_which_is_measured_once_more(tmp_path: Path) 
 
 def test_a_burst_of_429_costs_a_gate_time_and_no_answer(tmp_path: Path) -> None:
     flags = ("--busy-after", str(BEFORE_LOAD + 1), "--busy", "5", *answering(tmp_path, solutions()))
-    verdict = measured(run(planned(tmp_path, *flags, gate=GATE))).verdict
+    verdict = measured(run(planned(tmp_path, *flags, gates=[GATE]))).verdict
     assert verdict is not None
     assert (verdict.result, verdict.asked, verdict.retries, verdict.http_errors) == ("pass", 24, 5, 0)
 
@@ -238,7 +241,7 @@ def test_answers_without_a_letter_are_wrong(tmp_path: Path) -> None:
 
 
 def test_garbage_that_comes_fast_and_with_http_200_is_smelled_before_any_load(tmp_path: Path) -> None:
-    outcome = infeasible(run(planned(tmp_path, "--token-s", "0", "--answer-all", "!!!!", gate=GATE)))
+    outcome = infeasible(run(planned(tmp_path, "--token-s", "0", "--answer-all", "!!!!", gates=[GATE])))
     assert outcome.failure == "wrong"
     assert outcome.reason.startswith("strict-match: 0 of the first 16 answers right")
     assert not (tmp_path / "trial" / "requests.parquet").exists()
@@ -259,7 +262,7 @@ def test_answers_that_are_cut_under_load_are_wrong(tmp_path: Path) -> None:
 
 
 def test_answers_that_are_cut_before_the_gate_make_its_verdict_invalid(tmp_path: Path) -> None:
-    outcome = measured(run(planned(tmp_path, "--cut", "12", *answering(tmp_path, solutions()), gate=GATE)))
+    outcome = measured(run(planned(tmp_path, "--cut", "12", *answering(tmp_path, solutions()), gates=[GATE])))
     assert outcome.verdict is not None
     assert outcome.verdict.result == "invalid"
     assert "truncated" in outcome.verdict.reasons[0]
@@ -270,7 +273,7 @@ def test_wrong_answers_that_come_late_do_not_fool_a_gate_that_may_stop_early(tmp
     gate = replace(GATE, questions=200, concurrency=32, early=True)
     answers, exam = some_wrong(), load("sums", endpoint="completions")
     flags = ("--slow-answer", WRONG, "0.3", *answering(tmp_path, answers))
-    outcome = measured(run(planned(tmp_path, *flags, gate=gate)))
+    outcome = measured(run(planned(tmp_path, *flags, gates=[gate])))
 
     def at_once(request: Request) -> Answer:
         return Answer(text=answers[str(request.prompt)], finish_reason="stop", completion_tokens=1)
@@ -288,20 +291,3 @@ def test_an_engine_that_tires_has_no_rate(tmp_path: Path) -> None:
     outcome = lost(run(planned(tmp_path, "--tire", "0.0005", waves=16)))
     assert outcome.reason.startswith(f"{UNDER_LOAD}tok/s changed by -")
     assert "the engine or its host was unsteady" in outcome.reason
-
-
-def test_a_client_that_is_held_up_measures_nothing(tmp_path: Path) -> None:
-    with client_held_up(held_s=0.2, freed_s=0.1):
-        outcome = lost(run(planned(tmp_path, "--token-s", "0.02", output_tokens=10, waves=12)))
-    assert "the client's loop was " in outcome.reason
-
-
-def test_a_study_whose_load_cannot_be_sent_from_here_is_refused_with_what_would_help(bench: Bench) -> None:
-    bench.write_space(
-        {"slow": {"flag": "--token-s", "choice": [0.001]}}, {"slow": 0.001}, workload={"concurrency": [512]}
-    )
-    ran = bench.run("study", "fake.yaml", "--dispatcher", "local", program=FEW_FILES)
-    assert ran.returncode == UNFIT, ran.stderr
-    assert "256 files may be open at once, the space needs " in ran.stderr
-    assert "ulimit -n " in ran.stderr
-    assert not bench.study.exists()

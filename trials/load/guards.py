@@ -8,7 +8,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import fmean, median
 from typing import Literal
 
 from trials.load.counters import Counters
@@ -17,7 +17,7 @@ from trials.load.metrics import e2el_ms, tpot_ms
 from trials.load.point import Point
 from trials.load.timing import Ran, RequestTiming
 from trials.load.windows import FULL, Interval, slope, steady_stretch
-from trials.load.workload import prefix_share
+from trials.load.workload import prefix_share, words_sent
 
 TURNAROUND_S = 0.002
 """A slot may be idle so long between two requests: what other clients take of a processor for one."""
@@ -35,6 +35,8 @@ COUNTED = 0.005
 """By how much the server's counter of generated tokens may differ from its answers."""
 INPUT_TOKENS = 2
 """Ids that a server may add to those sent: begin and end of text."""
+CUT = 0.1
+"""Share of a prompt's words that may be missing in the server's count of its tokens."""
 HIT_SHARE = 0.02
 """Of the prompts' tokens, that the cache may serve beyond what the workload means."""
 SILENT = 0.01
@@ -71,6 +73,8 @@ def faults(ran: Ran, point: Point, counted: Counters | None) -> tuple[Fault, ...
     """
     Return all that makes a measured run invalid; wrong answers alone, since the rest would only follow from them.
 
+    A client that was too slow stamps late: then nothing that rests on when chunks came is held against the engine.
+
     Args:
         counted: What the server counted over the run; None where it does not say.
     """
@@ -80,10 +84,12 @@ def faults(ran: Ran, point: Point, counted: Counters | None) -> tuple[Fault, ...
     if stretch is None:
         reason = f"{len(ran.timings)} requests never kept {point.concurrency} slots busy: send more waves"
         return (Fault(whose="client", reason=reason),)
+    client = tuple(_client(ran, point, stretch))
     return (
-        *_streams(ran.timings, point.stall_s),
+        *_content(ran.timings),
+        *(client or _streams(ran.timings, point.stall_s)),
         *_implausible(ran.timings),
-        *_client(ran, point, stretch),
+        *_cut(ran.timings, point),
         *_server(ran.timings, point, counted),
         *_trend(ran.timings, stretch),
     )
@@ -152,13 +158,18 @@ def _input(timing: RequestTiming) -> str | None:
     return f"sent {asked} ids and the server counted {got} prompt tokens, more than {INPUT_TOKENS} apart"
 
 
-def _streams(timings: Sequence[RequestTiming], stall_s: float) -> Iterator[Fault]:
-    if (longest_s := max((gap for t in timings for gap in t.gaps_s), default=0.0)) > stall_s:
-        yield Fault(whose="engine", reason=f"one stream stood still for {longest_s:.3g} s, over {stall_s:g} s")
+def _content(timings: Sequence[RequestTiming]) -> Iterator[Fault]:
     silent = sum(t.first_token_s is None for t in timings) / len(timings)
     if silent > SILENT:
         yield Fault(whose="engine", reason=f"{silent:.1%} of the answers had no visible content, over {SILENT:.0%}")
-    elif all(tpot_ms(t) is None for t in timings):
+
+
+def _streams(timings: Sequence[RequestTiming], stall_s: float) -> Iterator[Fault]:
+    """Yield where a stream stood still, or none of those with content was one."""
+    if (longest_s := max((gap for t in timings for gap in t.gaps_s), default=0.0)) > stall_s:
+        yield Fault(whose="engine", reason=f"one stream stood still for {longest_s:.3g} s, over {stall_s:g} s")
+    spoken = [t for t in timings if t.first_token_s is not None]
+    if spoken and all(tpot_ms(t) is None for t in spoken):
         reason = "every answer came at one moment: there is no time per token; the server must stream"
         yield Fault(whose="engine", reason=reason)
 
@@ -222,6 +233,17 @@ def _server(timings: Sequence[RequestTiming], point: Point, counted: Counters | 
     if share > most:
         reason = f"{share:.1%} of the prompts' tokens came from the prefix cache, over {most:.1%}"
         yield Fault(whose="engine", reason=f"{reason}: the load means {meant:.1%}")
+
+
+def _cut(timings: Sequence[RequestTiming], point: Point) -> Iterator[Fault]:
+    """Yield where prompts of words are fewer tokens than words: a vocabulary may split a word, and joins no two."""
+    words = words_sent(
+        point.workload, concurrency=point.concurrency, waves=point.workload.waves, seed=point.seed, file=point.file
+    )
+    texts = [timing.prompt_tokens or 0 for timing in timings if timing.asked_input_tokens is None]
+    if words is not None and texts and (counted := fmean(texts)) < (1 - CUT) * words:
+        reason = f"prompts of {words:.1f} words on average are {counted:.1f} tokens to the server: it cuts them"
+        yield Fault(whose="engine", reason=reason)
 
 
 def _meant(point: Point) -> float | None:

@@ -1,4 +1,10 @@
-"""Can this client measure this load on this machine? It is tried on a server that knows what is true."""
+"""
+Can this client measure this load on this machine? It is tried on a server that knows what is true.
+
+What is tried is the workload at its highest concurrency: its prompts, its answers cut to about a second, and its
+arrivals where it has a request rate. How fast the engine will answer nobody knows before: `TOKENS_PER_S_PER_USER` is
+assumed where nothing else is said, as it is for the number of the client's processes.
+"""
 
 import contextlib
 import http.client
@@ -23,13 +29,17 @@ from trials.load import calibrated, truth
 from trials.load.generator import Generator, processes
 from trials.load.timing import Ran, RequestTiming
 from trials.load.truth import Sent
-from trials.load.workload import Planned, Session, sessions
+from trials.load.workload import Planned, Session, arrivals, sessions
 
 TRIES = 3  # a machine that is busy for a moment must not be refused
 LASTING_S = 1.0
 ALLOWED_S = 60.0  # for a try: many times what it should take
 MODEL = "m"
+SEED = "selftest"
 TOKENS_PER_S_PER_USER = 50.0
+FILLED = (
+    2.0  # times as long as an answer: from the first arrival on it takes one until as many are under way as will be
+)
 
 RATE_WITHIN = 0.02
 MOST_LATE, MOST_CPU, MOST_TTFT_ERROR_MS = 0.25, 0.5, 5.0  # docs/decisions/0005-load.md
@@ -43,10 +53,11 @@ class Figures:
 
     Attributes:
         tokens_per_s_per_user: What the server was asked to send each stream.
+        request_rate: Requests that arrived a second; None: each slot sent when its last one had ended.
         processes: Of the client.
-        peak: The most requests that the server saw at once.
+        peak: The most requests that the server saw at once: all of them, unless they arrive at a rate.
         failed: Why a request failed, or None if none did.
-        rate: Tokens of a slot a second as the client saw them, of what was asked.
+        rate: Tokens of a slot a second as the client saw them, of what was asked; of an answer where requests arrive.
         server_rate: The same of the server's own sends.
         late: From its send to its stamp, the latest chunk of a step, of the step, median; None if a request failed.
         cpu: Of one core, the busiest process of the client.
@@ -65,6 +76,22 @@ class Figures:
     cpu: float
     ttft_error_ms: float | None
     lag_ms: float
+    request_rate: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offered:
+    """
+    What a try sends.
+
+    Attributes:
+        arrivals: Seconds after the start at which each session is due; None: as soon as a slot is free.
+        request_rate: Of the arrivals.
+    """
+
+    sessions: Sequence[Session]
+    arrivals: Sequence[float] | None = None
+    request_rate: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,11 +122,12 @@ def selftest(
     tokens_per_s_per_user: float = TOKENS_PER_S_PER_USER,
 ) -> SelfTest:
     """
-    Try the client at a workload's lengths, for about a second a try, until one shows no fault.
+    Try the client at a workload's lengths and arrivals, for a second or two a try, until one shows no fault.
 
     Args:
         file: Of the workload's trace or prompts, where its shape is one.
         concurrency: Default: the workload's highest.
+        tokens_per_s_per_user: What the engine is taken to send each of them.
     """
     clients = concurrency or max(workload.concurrency)
     load = _load(workload, clients, file=file, tokens=max(2, round(LASTING_S * tokens_per_s_per_user)))
@@ -133,7 +161,7 @@ def faults(figures: Figures) -> tuple[str, ...]:
         return (f"a request failed: {figures.failed}",)
     found = (
         (
-            figures.peak != figures.concurrency,
+            figures.request_rate is None and figures.peak != figures.concurrency,
             f"the server saw {figures.peak} requests at once, not {figures.concurrency}",
         ),
         (
@@ -187,14 +215,28 @@ def _until_fit(tries: Iterator[SelfTest]) -> Iterator[SelfTest]:
             return
 
 
-def _load(workload: Workload, clients: int, *, file: Path | None, tokens: int) -> list[Session]:
-    """Return the workload's requests, each of at most `tokens` tokens and known by its number, none paused."""
-    drawn = sessions(workload, concurrency=clients, waves=1, seed="selftest", contents="", file=file)
-    turns = [
-        replace(turn, output_tokens=min(turn.output_tokens, tokens), pause_s=0.0) for turn in chain.from_iterable(drawn)
-    ]
-    waves = math.ceil(tokens / fmean(turn.output_tokens for turn in turns))
-    return [(_numbered(turn, number),) for number, turn in enumerate(islice(cycle(turns), waves * clients))]
+def _load(workload: Workload, clients: int, *, file: Path | None, tokens: int) -> Offered:
+    """
+    Return the workload's requests, each of at most `tokens` tokens and known by its number, none paused.
+
+    Cut answers that arrive at a rate arrive so much faster that as many are under way as of whole ones.
+    """
+    drawn = sessions(workload, concurrency=clients, waves=1, seed=SEED, contents="", file=file)
+    whole = list(chain.from_iterable(drawn))
+    turns = [replace(turn, output_tokens=min(turn.output_tokens, tokens), pause_s=0.0) for turn in whole]
+    mean = fmean(turn.output_tokens for turn in turns)
+    closed = math.ceil(tokens / mean) * clients
+    if workload.request_rate is None:
+        return Offered(sessions=_first(turns, closed))
+    rate = workload.request_rate * len(whole) / len(drawn) * fmean(turn.output_tokens for turn in whole) / mean
+    count = min(math.ceil(FILLED * LASTING_S * rate), math.ceil(FILLED) * closed)
+    arriving = workload.model_copy(update={"request_rate": rate})
+    return Offered(sessions=_first(turns, count), arrivals=arrivals(arriving, count, SEED), request_rate=rate)
+
+
+def _first(turns: Sequence[Planned], count: int) -> list[Session]:
+    """Return so many requests, over and over the same ones but for their numbers."""
+    return [(_numbered(turn, number),) for number, turn in enumerate(islice(cycle(turns), count))]
 
 
 def _numbered(turn: Planned, number: int) -> Planned:
@@ -202,18 +244,18 @@ def _numbered(turn: Planned, number: int) -> Planned:
     return replace(turn, prompt=f"{number} {prompt}" if isinstance(prompt, str) else (number, *prompt[1:]))
 
 
-def _try(url: str, load: Sequence[Session], clients: int, rate: float) -> SelfTest:
-    shards = processes(clients, rate)
+def _try(url: str, load: Offered, clients: int, rate: float) -> SelfTest:
+    """Send the load with as many processes as a study takes for it."""
     with Generator(
-        url, MODEL, concurrency=clients, processes=shards, request_s=ALLOWED_S, stall_s=ALLOWED_S
+        url, MODEL, concurrency=clients, processes=processes(clients), request_s=ALLOWED_S, stall_s=ALLOWED_S
     ) as generator:
         before = _used_s()
-        ran = generator.run(load, arrivals=None, deadline=Deadline("the self-test", ALLOWED_S))
+        ran = generator.run(load.sessions, arrivals=load.arrivals, deadline=Deadline("the self-test", ALLOWED_S))
         after = _used_s()
     lasting_s = ran.ended_s - ran.begun_s
     others = {name: (used_s - before.get(name, used_s)) / lasting_s for name, used_s in after.items()}
     peak, answers = ask_seen(url)
-    figures = _figures(ran, answers, concurrency=clients, peak=peak, rate=rate)
+    figures = _figures(ran, load, answers, concurrency=clients, peak=peak, rate=rate)
     found = faults(figures)
     uvloop = importlib.util.find_spec("uvloop") is not None
     cores = len(os.sched_getaffinity(0))
@@ -224,7 +266,7 @@ def _try(url: str, load: Sequence[Session], clients: int, rate: float) -> SelfTe
     )
 
 
-def _figures(ran: Ran, answers: Sequence[Sent], *, concurrency: int, peak: int, rate: float) -> Figures:
+def _figures(ran: Ran, load: Offered, answers: Sequence[Sent], *, concurrency: int, peak: int, rate: float) -> Figures:
     pairs = truth.paired((truth.stamped(timing, timing.number) for timing in ran.timings), answers)
     whole = len(pairs) == len(ran.timings) and not truth.lost(pairs)
     failed = next((t.error for t in ran.timings if t.error), None if whole else "chunks that were sent did not arrive")
@@ -235,12 +277,13 @@ def _figures(ran: Ran, answers: Sequence[Sent], *, concurrency: int, peak: int, 
         processes=ran.client.processes,
         peak=peak,
         failed=failed,
-        rate=_slot_rate(ran.timings) / rate,
+        rate=(_slot_rate if load.arrivals is None else _answer_rate)(ran.timings) / rate,
         server_rate=_rate([answer.sent_s for answer in answers]) / rate,
         late=errors.late_p50_s * rate if errors else None,
         cpu=ran.client.cpu_share,
         ttft_error_ms=errors.ttft_p50_ms if errors else None,
         lag_ms=ran.client.lag_p99_s * 1e3,
+        request_rate=load.request_rate,
     )
 
 
@@ -250,6 +293,11 @@ def _slot_rate(timings: Sequence[RequestTiming]) -> float:
     for timing in timings:
         slots[timing.slot] += truth.stamped(timing, timing.number).stamps_s
     return _rate([sorted(stamps) for stamps in slots.values()])
+
+
+def _answer_rate(timings: Sequence[RequestTiming]) -> float:
+    """Return the tokens a second of an answer: between two of them a slot may wait for the next arrival."""
+    return _rate([truth.stamped(timing, timing.number).stamps_s for timing in timings])
 
 
 def _rate(times_s: Sequence[Sequence[float]]) -> float:

@@ -5,6 +5,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import TypeVar
 
 import numpy as np
@@ -92,13 +93,27 @@ def prefix_share(
     """
     if isinstance(workload.shape, Prompts):
         return 0.0 if workload.shape.nonce else None
+    sent = _sent(workload, concurrency * waves, f"{seed}/{concurrency}", file)
+    return sum(sum(each[:-1]) for each in sent) / sum(sum(each[1:]) for each in sent)
+
+
+def words_sent(
+    workload: Workload, *, concurrency: int, waves: int, seed: str, file: Path | None = None
+) -> float | None:
+    """Return how many words of ours a run's prompts have on average; None where they are ids or a user's own text."""
+    if workload.token_ids or isinstance(workload.shape, Prompts):
+        return None
+    sent = _sent(workload, concurrency * waves, f"{seed}/{concurrency}", file)
+    return fmean(itertools.chain.from_iterable(each[1:] for each in sent))
+
+
+def _sent(workload: Workload, count: int, seed: str, file: Path | None) -> list[list[int]]:
+    """Return for each session the tokens of its shared prefix, then of each of its prompts."""
     prefix = _prefix_tokens(workload)
-    known = total = 0
-    for turns in _lengths(workload, concurrency * waves, f"{seed}/{concurrency}", file):
-        sent = list(itertools.accumulate((turn.before + turn.own for turn in turns), initial=prefix))
-        known += sum(sent[:-1])
-        total += sum(sent[1:])
-    return known / total
+    return [
+        list(itertools.accumulate((turn.before + turn.own for turn in turns), initial=prefix))
+        for turns in _lengths(workload, count, seed, file)
+    ]
 
 
 def largest(workload: Workload, *, seed: str, file: Path | None = None) -> Planned:

@@ -48,7 +48,7 @@ def test_where_nothing_is_known_to_help_another_try_is_advised() -> None:
 def test_the_command_tells_every_figure_of_a_real_try() -> None:
     app = typer.Typer()
     app.command()(selftest)
-    ran = CliRunner().invoke(app, ["demo", "--concurrency", "2", "--rate", "40", "--json"])
+    ran = CliRunner().invoke(app, ["demo", "--concurrency", "2", "--tok-per-s", "40", "--json"])
     told = json.loads(ran.stdout)
     assert told["figures"]["concurrency"] == told["figures"]["peak"] == 2
     assert told["fit"] == (told["faults"] == [])

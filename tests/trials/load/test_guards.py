@@ -95,6 +95,15 @@ def test_what_a_text_counts_for_is_the_servers_to_say() -> None:
     assert reasons([replace(timing, asked_input_tokens=None, prompt_tokens=40) for timing in loop()]) == []
 
 
+def test_words_that_are_missing_in_the_servers_count_are_prompts_that_were_cut() -> None:
+    text = [replace(timing, asked_input_tokens=None) for timing in loop()]
+    assert reasons([replace(timing, prompt_tokens=9) for timing in text]) == []
+    cut = [replace(timing, prompt_tokens=8) for timing in text]
+    said = "prompts of 10.0 words on average are 8.0 tokens to the server: it cuts them"
+    assert reasons(cut) == [("engine", said)]
+    assert reasons(cut, point(token_ids=[1000, 9999])) == []
+
+
 def test_a_run_that_never_came_to_its_concurrency_says_so() -> None:
     assert reasons(loop(waves=1)) == [("client", "2 requests never kept 2 slots busy: send more waves")]
 
@@ -114,6 +123,13 @@ def test_answers_that_come_at_one_moment_void_a_run() -> None:
     assert reasons(buffered) == [
         ("engine", "every answer came at one moment: there is no time per token; the server must stream")
     ]
+
+
+def test_a_client_that_stamps_late_makes_no_stream_stand_still() -> None:
+    slow, late = replace(IDLE, drain_p99_s=6.0), "the client took 6e+03 ms to stamp what came at once (p99), over 5 ms"
+    stalled = with_one(lambda timing: replace(timing, gaps_s=(*timing.gaps_s, 6.0)))
+    at_once = [replace(timing, first_token_s=timing.last_token_s, gaps_s=(0.0,)) for timing in loop()]
+    assert reasons(stalled, client=slow) == reasons(at_once, client=slow) == [("client", late)]
 
 
 def test_times_out_of_order_are_a_broken_clock() -> None:

@@ -80,6 +80,23 @@ def test_a_real_try_sees_every_stream_at_once() -> None:
     assert figures.late is not None
 
 
+def test_requests_arrive_at_the_workloads_rate_and_need_not_all_be_there_at_once() -> None:
+    workload = Workload(input_tokens=8, output_tokens=4, concurrency=(6,), request_rate=20.0)
+    figures = selftest(workload, tokens_per_s_per_user=40.0).figures
+    assert figures.failed is None
+    assert (figures.concurrency, figures.request_rate) == (6, 20.0)
+    assert 1 <= figures.peak <= 6
+    assert not any("requests at once" in fault for fault in faults(replace(GOOD, peak=100, request_rate=5.0)))
+
+
+def test_cut_answers_arrive_so_much_faster_that_as_many_are_under_way() -> None:
+    """An answer of 400 tokens takes ten seconds at 40 a second; cut to a second, ten times as many arrive."""
+    workload = Workload(input_tokens=8, output_tokens=400, concurrency=(6,), request_rate=0.5)
+    figures = selftest(workload, tokens_per_s_per_user=40.0).figures
+    assert figures.failed is None
+    assert figures.request_rate == 5.0
+
+
 def test_prompts_of_a_file_and_their_ids_are_tried_as_they_are(tmp_path: Path) -> None:
     prompts = tmp_path / "prompts.jsonl"
     prompts.write_text('{"prompt": "one two three", "output_tokens": 3}\n', encoding="utf-8")

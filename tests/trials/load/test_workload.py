@@ -12,7 +12,7 @@ import pytest
 
 from search_spaces import SpaceError, Workload
 from trials.load.words import WORDS
-from trials.load.workload import Session, arrivals, largest, prefix_share, sessions
+from trials.load.workload import Session, arrivals, largest, prefix_share, sessions, words_sent
 
 BLOCK = 16  # tokens: the smallest piece that an engine's prefix cache holds
 IDS = (1000, 48000)
@@ -179,6 +179,17 @@ def test_the_share_that_a_cache_should_serve_is_what_the_shape_says(trace: Path)
     assert share(workload(shape=_trace(), token_ids=IDS), trace) == pytest.approx(known / total)
     assert share(workload(shape=mine)) == 0
     assert share(workload(shape={**mine, "nonce": False})) is None
+
+
+def test_the_words_of_a_run_are_counted_where_they_are_ours(trace: Path) -> None:
+    def words(load: Workload, file: Path | None = None) -> float | None:
+        return words_sent(load, concurrency=4, waves=10, seed="7", file=file)
+
+    assert words(workload()) == 64
+    assert words(workload(shape=PREFIX)) == 120
+    assert words(workload(shape=_trace()), trace) == pytest.approx((50 + 65 + 30) / 3)
+    assert words(workload(token_ids=IDS)) is None
+    assert words(workload(shape={"kind": "prompts", "file": {"space": "mine.jsonl"}})) is None
 
 
 def test_the_largest_request_is_as_long_as_any_that_comes(tmp_path: Path, trace: Path) -> None:
