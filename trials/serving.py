@@ -270,8 +270,9 @@ def _stop(launch: Launch, channel: socket.socket) -> Failure | None:
     except TimeoutError:
         return Failure("world", f"the engine's supervisor does not end: see {launch.folder}")
     ended = _ended(launch)
-    if ended is None:
-        return _why(launch)
+    if ended is None:  # killed: the container that it would have removed is an orphan now
+        left = sweep(launch.launcher, stop_s=launch.stop_s) if launch.launcher in CLIENTS else None
+        return Failure("world", left) if left else _why(launch)
     if ended.left:
         return Failure("world", f"SIGKILL does not end processes {', '.join(map(str, ended.left))}: look at the driver")
     return Failure("world", f"a container may be left: {ended.trouble}") if ended.trouble else None

@@ -83,10 +83,11 @@ def test_a_client_that_is_too_slow_says_how_and_does_not_blame_the_engine(tmp_pa
     assert {fault.whose for fault in last.faults} == {"client"}
     said = "; ".join(fault.reason for fault in last.faults)
     assert f"of concurrency {STREAMS} active, under 95%" in said
-    assert "to stamp what came at once (p99), over 5 ms" in said
+    assert "to stamp what came at once (p99), over" in said
     assert ("of a core, over 50%" in said) == (last.ran.client.cpu_share > 0.5)  # less where other programs have it
 
 
+@pytest.mark.long
 def test_a_client_that_is_held_up_measures_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AUTOTUNE_LLAMA_SERVER", str(ENGINE))
     workload = Workload(

@@ -104,9 +104,3 @@ def test_where_it_is_not_installed_the_message_is_how_to_install_it(tmp_path: Pa
     )
     assert (ran.returncode, ran.stdout) == (UNFIT, "")
     assert ran.stderr == "autotune: optuna-dashboard is not installed: pip install 'autotune-serve[dashboard]'\n"
-
-
-def test_an_unknown_study_is_refused(autotune: Autotune, tmp_path: Path) -> None:
-    ran = autotune("dashboard", "nothing", cwd=tmp_path)
-    assert ran.returncode == BAD_INPUT
-    assert "no study 'nothing' in studies: there is none" in ran.stderr

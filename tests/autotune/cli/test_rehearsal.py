@@ -15,9 +15,7 @@ REFUSED = "can't be rehearsed: the emulated MI355X takes the command line of vll
     "command",
     [
         ("study", "dsr1-mi355x-sglang"),
-        ("command", "dsv4-mi355x-vllm"),
         ("compare", "it.yaml", "python3 -m sglang.launch_server --model-path amd/Kimi-K2.5-MXFP4"),
-        ("noise", "vllm serve amd/MiniMax-M3-MXFP4"),
     ],
 )
 def test_another_engine_or_model_is_refused_at_once(

@@ -14,7 +14,6 @@ import pytest
 
 from tests.fakes.running import ENGINE
 from trials.launchers.container import LABEL, run
-from trials.launchers.orphans import sweep
 from trials.load.client import complete
 from trials.serving import EngineFailed, Launch, serving
 
@@ -101,13 +100,6 @@ def log(launch: Launch) -> str:
     return (launch.folder / "engine.log").read_text()
 
 
-def nothing_is_left(folder: Path) -> bool:
-    """Wait for the guard of the launch in this folder, sweep, and say whether that was all."""
-    while containers(folder, "--filter", "status=running"):
-        time.sleep(0.1)
-    return sweep("podman", stop_s=5) is None and containers(folder) == []
-
-
 def test_a_container_of_podmans_serves_drains_and_is_removed(launch: Launches, tmp_path: Path) -> None:
     asked = launch("--drain", "0.3")
     with serving(asked) as endpoint:
@@ -129,7 +121,7 @@ def test_podmans_client_may_be_killed(launch: Launches, tmp_path: Path) -> None:
 def test_the_supervisor_of_a_podman_container_may_be_killed(launch: Launches, tmp_path: Path) -> None:
     with pytest.raises(EngineFailed, match="supervisor died"), serving(launch()) as endpoint:
         os.kill(endpoint.started.supervisor_pid, signal.SIGKILL)
-    assert nothing_is_left(tmp_path)
+    assert containers(tmp_path) == []
 
 
 def test_client_and_supervisor_of_a_podman_container_may_both_be_killed(launch: Launches, tmp_path: Path) -> None:
@@ -137,7 +129,7 @@ def test_client_and_supervisor_of_a_podman_container_may_both_be_killed(launch: 
         subprocess.run(
             ["/bin/sh", "-c", f"kill -9 {endpoint.started.supervisor_pid} {endpoint.started.engine_pid}"], check=True
         )
-    assert nothing_is_left(tmp_path)
+    assert containers(tmp_path) == []
 
 
 def test_the_owner_of_a_podman_container_may_be_killed(launch: Launches, tmp_path: Path) -> None:

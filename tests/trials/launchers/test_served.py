@@ -17,10 +17,10 @@ from tests.fakes.docked import FAKES, containers, docked
 from trials.engines import EngineNotFound, Failure, engine
 from trials.launchers import LAUNCHERS
 from trials.launchers.launcher import family
-from trials.launchers.orphans import orphans, sweep
+from trials.launchers.orphans import orphans
 from trials.load.client import complete
 from trials.serving import EngineFailed, Launch, serving
-from trials.supervisor import Started
+from trials.supervisor import STARTED, Started
 
 ROOT = Path(__file__).parents[3]
 
@@ -154,33 +154,20 @@ def test_the_death_of_the_client_ends_the_container_and_is_the_worlds_fault(laun
     assert containers() == []
 
 
-def test_the_death_of_the_supervisor_ends_the_engine_and_the_next_launch_removes_the_container(
-    launch: Launches, tmp_path: Path
-) -> None:
-    asked = launch("--drain", "0.3")
+def test_the_death_of_the_supervisor_ends_the_engine_and_removes_the_container(launch: Launches) -> None:
+    asked = launch()
     with pytest.raises(EngineFailed, match="supervisor died"), serving(asked) as endpoint:
         os.kill(endpoint.started.supervisor_pid, signal.SIGKILL)
-    ended(pid(asked))
-    assert [orphan.spec for orphan in orphans("docker")] == [asked.folder / "spec.json"]
-    with serving(replace(launch(), folder=tmp_path / "next")):
-        assert len(containers()) == 1
+    assert not runs(pid(asked))
     assert containers() == []
 
 
-def test_the_death_of_client_and_supervisor_at_once_ends_the_engine(launch: Launches) -> None:
+def test_the_death_of_client_and_supervisor_at_once_ends_the_engine_and_removes_the_container(
+    launch: Launches,
+) -> None:
     asked = launch()
     with pytest.raises(EngineFailed, match="supervisor died"), serving(asked) as endpoint:
         kill_both(endpoint.started)
-    ended(pid(asked))
-    assert sweep("docker", stop_s=5) is None
-    assert containers() == []
-
-
-def test_an_orphan_that_still_runs_has_its_grace(launch: Launches) -> None:
-    asked = launch("--drain", "0.5")
-    with pytest.raises(EngineFailed, match="supervisor died"), serving(asked) as endpoint:
-        os.kill(endpoint.started.supervisor_pid, signal.SIGKILL)
-    assert sweep("docker", stop_s=5) is None
     assert not runs(pid(asked))
     assert containers() == []
 
@@ -232,6 +219,22 @@ def test_however_its_owner_ends_a_container_drains_and_is_removed(
         time.sleep(0.02)
     assert log(asked).endswith("SIGTERM: draining\ndrained\n")
     assert json.loads(report.read_text())["trouble"] is None
+    assert containers() == []
+
+
+def test_where_owner_and_supervisor_are_killed_the_next_launch_removes_the_container(
+    owner: Callable[[str], tuple["subprocess.Popen[str]", Launch]], launch: Launches, tmp_path: Path
+) -> None:
+    process, asked = owner("hang")
+    started = Started(**json.loads((asked.folder / STARTED).read_text()))
+    process.send_signal(signal.SIGSTOP)  # it can do nothing between the two
+    os.kill(started.supervisor_pid, signal.SIGKILL)
+    process.kill()
+    process.wait(60)
+    ended(pid(asked))
+    assert [orphan.spec for orphan in orphans("docker")] == [asked.folder / "spec.json"]
+    with serving(replace(launch(), folder=tmp_path / "next")):
+        assert len(containers()) == 1
     assert containers() == []
 
 
