@@ -42,9 +42,7 @@ def test_an_interrupted_study_says_what_matters_what_is_suspected_and_what_was_n
     assert "EMULATED" not in ran.stdout
 
 
-def test_a_program_gets_the_same_as_objects_one_a_line_while_the_study_runs(
-    autotune: Autotune, tmp_path: Path
-) -> None:
+def test_a_program_gets_the_same_as_objects_one_a_line_while_the_study_runs(autotune: Autotune, tmp_path: Path) -> None:
     folder = searched(tmp_path)
     with driven(folder):
         ran = autotune("explain", "one", "--studies", folder.root.parent, "--json", cwd=tmp_path)
