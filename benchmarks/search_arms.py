@@ -64,8 +64,13 @@ def axes_of(landscape: Landscape, *, sign: float | None) -> Axes:
     return Axes(tuple(_axis(landscape, name, sign) for name in Config._fields))
 
 
+def levels_of(landscape: Landscape, name: str) -> tuple[Any, ...]:
+    """Return the values of a parameter, in their order if they have one."""
+    return landscape.space[name.removesuffix("_")]
+
+
 def _axis(landscape: Landscape, name: str, sign: float | None) -> Axis:
-    levels = landscape.space[name.removesuffix("_")]
+    levels = levels_of(landscape, name)
     base = levels.index(getattr(landscape.baseline, name))
     gains = {} if sign is None else {level: sign * gain for level, gain in GAINS.get(name, {}).items()}
     at_base = gains.get(levels[base], 0.0)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from optuna.samplers import GPSampler
 
 from benchmarks.search_arms import Make, Sampled, axes_of
+from benchmarks.search_ax import Ax
 from benchmarks.search_smac import Smac
 
 
@@ -36,5 +37,6 @@ OPTIONAL: Mapping[str, Optional] = {
         module="torch",
         install="pip install 'autotune-serve[gp]'",
     ),
+    "ax": Optional(make=Ax, module="ax", install="pip install ax-platform"),
     "smac3": Optional(make=Smac, module="smac", install="pip install smac"),
 }

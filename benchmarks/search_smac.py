@@ -5,7 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks.search_arms import ORDERED
+from benchmarks.search_arms import ORDERED, levels_of
 from benchmarks.search_by_hand import Ledger
 from benchmarks.virtual_study import Request, Result
 from trials.engines.emulated.config import Config
@@ -34,7 +34,7 @@ class Smac:
             return Request(config=self.due.pop())
         info = self.smac.ask()
         request = Request(
-            config=Config(*(_levels(self.landscape, name)[int(info.config[name])] for name in Config._fields))
+            config=Config(*(levels_of(self.landscape, name)[int(info.config[name])] for name in Config._fields))
         )
         self.asked[id(request)] = info
         return request
@@ -56,7 +56,7 @@ class Smac:
         return next(iter(self.ledger.ranked()), self.landscape.baseline)
 
     def _configured(self, config: Config) -> Any:  # noqa: ANN401 a package's that may not be installed
-        places = {name: _levels(self.landscape, name).index(getattr(config, name)) for name in Config._fields}
+        places = {name: levels_of(self.landscape, name).index(getattr(config, name)) for name in Config._fields}
         return import_module("ConfigSpace").Configuration(self.space, values=places)
 
 
@@ -65,7 +65,7 @@ def _facade(landscape: Landscape, seed: int, folder: Path) -> tuple[Any, Any]:
     smac, spaces = import_module("smac"), import_module("ConfigSpace")
     space = spaces.ConfigurationSpace(seed=seed)
     for name in Config._fields:
-        indices = list(range(len(_levels(landscape, name))))
+        indices = list(range(len(levels_of(landscape, name))))
         kind = spaces.OrdinalHyperparameter if name in ORDERED else spaces.CategoricalHyperparameter
         space.add(kind(name, indices))
     scenario = smac.Scenario(space, deterministic=True, n_trials=TRIALS, seed=seed, output_directory=folder)
@@ -76,7 +76,3 @@ def _facade(landscape: Landscape, seed: int, folder: Path) -> tuple[Any, Any]:
 def _never_called(_config: object, seed: int) -> float:
     """Stand for a target that SMAC would call itself: here it is asked and told."""
     raise NotImplementedError
-
-
-def _levels(landscape: Landscape, name: str) -> tuple[Any, ...]:
-    return landscape.space[name.removesuffix("_")]

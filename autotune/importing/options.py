@@ -17,6 +17,8 @@ from search_spaces.fields import Frozen
 from search_spaces.knob import LayoutName
 
 NUMBER = re.compile(r"-?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+POINT = re.compile(r"-?(\.\d+|\d+\.)")
+"""Numbers that JSON wants to have digits on both sides of."""
 SIZE = re.compile(r"(\d+(?:\.\d+)?)([kmgKMG])")
 WITHOUT_OPTION = "argument"
 SERVED = ("--served-model-name", "--alias")
@@ -171,6 +173,8 @@ def content(text: str, *, size: bool = False) -> object:
     """Return what a word says: a number, a truth value or JSON as data, anything else as it is."""
     if size and (found := SIZE.fullmatch(text)):
         return int(float(found[1]) * FACTORS[found[2]])
+    if POINT.fullmatch(text):
+        return _plain(float(text))
     try:
         return _plain(json.loads(text.lower() if text in {"True", "False"} else text))
     except (ValueError, RecursionError):

@@ -34,6 +34,7 @@ def said(engine: str, *words: str) -> dict[str, str]:
         (["-cc", '{"a":1}', "-cc", '{"b":2}'], ["-cc", '{"b": 2}']),
         (["--compilation_config.pass_config.fuse", "true"], ["-cc", '{"pass_config": {"fuse": true}}']),
         (["--gpu-memory-utilization", "0.90"], ["--gpu-memory-utilization", "0.9"]),
+        (["--gpu-memory-utilization", ".9"], ["--gpu-memory-utilization", "0.90"]),
         (["--max-model-len", "16k"], ["--max-model-len", "16000"]),
         (["--max-model-len", "1K"], ["--max-model-len", "1024"]),
         (["--block-size", "1", "--block-size", "16"], ["--block-size", "16"]),
@@ -107,7 +108,7 @@ def test_an_engine_that_is_not_known_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["fp8", "0.9", "16", "true", '{"a": 1}', "[1, 2]", "a b", "", '"quoted"', "NaN", "1_000"]
+    "text", ["fp8", "0.9", "16", "true", '{"a": 1}', "[1, 2]", ".5", "a b", "", '"quoted"', "NaN", "1_000"]
 )
 def test_content_survives_being_shown(text: str) -> None:
     assert shown(content(shown(content(text)))) == shown(content(text))
