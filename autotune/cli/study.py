@@ -71,7 +71,7 @@ def study(
     require_win: RequireWin = False,
 ) -> None:
     """Tune: measure the baseline, search, confirm the winner, and write its recipe with the evidence."""
-    loaded = at_start(load(space)) if emulate else load(space)
+    loaded = _at_start(load(space)) if emulate else load(space)
     root = (data or data_root()).resolve()
     folder = study_folder(studies, name or loaded.name)
     answers = folder.answers.resolve()
@@ -125,6 +125,13 @@ def resume(
         _refuse_unfit_client(space.workload, file)
     refuse_other_protocol(folder, gates(space, space_folder=settings.space_folder, data_root=settings.data_root))
     _run(folder, settings, as_json=as_json, require_win=require_win)
+
+
+def _at_start(space: SearchSpace) -> SearchSpace:
+    """Return the space as its rehearsals start; say it where that is not at its baseline."""
+    if space.rehearsal:
+        typer.echo(f"autotune: this rehearsal does not start at the baseline: {space.rehearsal.because}", err=True)
+    return at_start(space)
 
 
 def _rehearsed(space: SearchSpace) -> SearchSpace:

@@ -11,7 +11,7 @@ from autotune.evidence.raw import ANSWERS, OUTCOME, Link, Sources, behind
 from autotune.evidence.tables import RAW, Row
 from autotune.evidence.words import Said, said
 from search_spaces import Recipe
-from trials.outcome import Infeasible, Lost, Measured
+from trials.outcome import Measured
 
 SIDES = ("A", "B")
 SETTINGS = Sources((Link("comparison.json", "comparison.json"),))
@@ -105,21 +105,9 @@ def _launch(found: Compared, one: Launched) -> Row:
         "arm": one.arm,
         **{name: "" if rate is None else Sources((Link(f"{rate:.1f}", source),)) for name, rate in figures.items()},
         "gate": one.outcome.verdict.result if isinstance(one.outcome, Measured) and one.outcome.verdict else "",
-        "outcome": _ended(one),
+        "outcome": tables.ended(one.outcome),
         RAW: found.raw[one.folder],
     }
-
-
-def _ended(one: Launched) -> str:
-    match one.outcome:
-        case Measured(ignored=ignored):
-            return f"measured, not in effect: {', '.join(ignored)}" if ignored else "measured"
-        case Infeasible(failure=failure, reason=reason):
-            return f"infeasible ({failure}): {reason}"
-        case Lost(reason=reason):
-            return f"lost: {reason}"
-        case None:
-            return "running"
 
 
 def _provenance(found: Compared) -> Iterator[Row]:

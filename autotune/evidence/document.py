@@ -1,8 +1,7 @@
-"""The evidence as Markdown and as a page for people, and as JSON for machines; and all of it, written."""
+"""All of a study's evidence, written: the recipe, Markdown and a page for people, JSON for machines."""
 
-from autotune.evidence.evidence import Evidence, gather
-from autotune.evidence.html import page
-from autotune.evidence.publish import markdown, publish
+from autotune.evidence.evidence import gather
+from autotune.evidence.publish import publish
 from autotune.evidence.report import to_json
 from autotune.evidence.sections import document
 from autotune.evidence.words import ENGLISH
@@ -34,13 +33,3 @@ def write(folder: StudyFolder) -> None:
 
 def _text(recipe: Recipe) -> str:
     return recipe_text(Recipe.model_validate(scrubbed(recipe.model_dump(mode="json"))))
-
-
-def to_markdown(found: Evidence) -> str:
-    """Return the evidence for people, in English and in Chinese."""
-    return markdown(document(found))
-
-
-def to_html(found: Evidence) -> str:
-    """Return the evidence as one HTML document."""
-    return page(document(found))

@@ -15,7 +15,7 @@ from autotune.folder import LaunchRecord, TrialRecord
 from evals import Verdict, paired
 from search_spaces import Scalar, SearchSpace, Workload
 from trials.load.metrics import PointMetrics
-from trials.outcome import Infeasible, Judgement, Lost, Measured
+from trials.outcome import Infeasible, Judgement, Lost, Measured, Outcome
 
 Table: TypeAlias = pd.DataFrame
 Row: TypeAlias = dict[str, str | int | Sources]
@@ -196,10 +196,8 @@ def launches(records: Sequence[LaunchRecord], space: SearchSpace, raw: Sequence[
         {
             "launch": record.number,
             "arm": f"{record.arm}: {rounds.name(record.arm, record.candidate)}",
-            "objective": f"{value(record.outcome, space.objective):.1f}"
-            if isinstance(record.outcome, Measured)
-            else "",
-            "outcome": _ended(record),
+            "objective": _objective(record, space),
+            "outcome": ended(record.outcome),
         }
         for record in records
     ]
@@ -210,8 +208,9 @@ def _objective(record: LaunchRecord, space: SearchSpace) -> str:
     return f"{value(record.outcome, space.objective):.1f}" if isinstance(record.outcome, Measured) else ""
 
 
-def _ended(record: LaunchRecord) -> str:
-    match record.outcome:
+def ended(outcome: Outcome | None) -> str:
+    """Return what became of a launch; its gate is told apart."""
+    match outcome:
         case Measured() as measured:
             return ", ".join(_words(measured, passed=True))
         case Infeasible(failure=failure, reason=reason):
@@ -221,7 +220,7 @@ def _ended(record: LaunchRecord) -> str:
         case None:
             return "running"
         case _:
-            assert_never(record.outcome)
+            assert_never(outcome)
 
 
 def frame(rows: Sequence[Row]) -> Table:

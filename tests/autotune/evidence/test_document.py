@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 from autotune.evidence import NoBaseline, gather, write
-from autotune.evidence.document import to_markdown
 from autotune.evidence.report import to_json
 from autotune.evidence.words import CHINESE, said
 from autotune.folder import Arm, StudyFolder, study_folder
 from search_spaces import SearchSpace, load_recipe, resolve
-from tests.autotune.evidence.whole import SECRET, whole
+from tests.autotune.evidence.whole import SECRET, to_markdown, whole
 from tests.autotune.studies import LOST, MEMORY, SMALL, complete, settings, space, trial, unjudged
 from tests.support import measured, verdict
 from trials import outcome as outcomes

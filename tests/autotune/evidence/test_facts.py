@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from autotune.evidence import gather
-from autotune.evidence.document import to_markdown
 from autotune.evidence.evidence import Evidence
 from autotune.evidence.facts import effective, ignored, in_vain, not_measured, provenance, resolved, words
 from autotune.evidence.raw import Sources
@@ -15,7 +14,7 @@ from autotune.evidence.report import to_json
 from autotune.evidence.sections import document
 from autotune.evidence.words import ENGLISH
 from autotune.folder import StudyFolder
-from tests.autotune.evidence.whole import whole
+from tests.autotune.evidence.whole import to_markdown, whole
 from tests.autotune.studies import SMALL, space
 from trials import outcome as outcomes
 from trials.emulation import Emulation

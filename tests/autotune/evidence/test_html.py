@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from autotune.evidence import gather, write
-from autotune.evidence.document import to_html
 from autotune.folder import StudyFolder
-from tests.autotune.evidence.whole import ENDED, RAW, WORDS, whole
+from tests.autotune.evidence.whole import ENDED, RAW, WORDS, to_html, whole
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 

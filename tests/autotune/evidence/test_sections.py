@@ -9,7 +9,6 @@ import jsonschema  # type: ignore[import-untyped]  # it ships no types
 import pytest
 
 from autotune.evidence import gather, series
-from autotune.evidence.document import to_html, to_markdown
 from autotune.evidence.evidence import Evidence
 from autotune.evidence.facts import not_measured
 from autotune.evidence.plots import plots
@@ -19,7 +18,7 @@ from autotune.evidence.tables import percent
 from autotune.evidence.words import CHINESE, ENGLISH
 from autotune.folder import StudyFolder
 from autotune.reduce import Reduction
-from tests.autotune.evidence.whole import apart, whole
+from tests.autotune.evidence.whole import apart, to_html, to_markdown, whole
 
 PARTS = "What each knob brings"
 

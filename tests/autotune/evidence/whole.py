@@ -7,6 +7,10 @@ from pathlib import Path
 
 from autotune.comparisons import ComparisonFolder, Rules
 from autotune.evidence.comparison import write as write_comparison
+from autotune.evidence.evidence import Evidence
+from autotune.evidence.html import page
+from autotune.evidence.publish import markdown
+from autotune.evidence.sections import document
 from autotune.folder import StudyFolder, study_folder
 from autotune.sweep import at_context
 from evals import Verdict
@@ -35,6 +39,16 @@ ENDED = "2026-01-02T04:05:06+00:00"
 REFERENCE = "reference: {label: ATOM, source: 'InferenceX #2213', figures: {1: 110.0, 2: 111.0}}\n"
 KNOWN = "known: [{name: theirs, set: {a: true}}]\n"
 SWEEP = Rules(most=2, until="every level decided", judged=False)
+
+
+def to_markdown(found: Evidence) -> str:
+    """Return a study's evidence as Markdown."""
+    return markdown(document(found))
+
+
+def to_html(found: Evidence) -> str:
+    """Return a study's evidence as a page."""
+    return page(document(found))
 
 
 def run(rate: float, *, wrong: Sequence[int] = (), gate: Verdict | None = None) -> Measured:

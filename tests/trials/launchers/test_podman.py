@@ -20,7 +20,7 @@ from trials.serving import EngineFailed, Launch, serving
 ROOT = Path(__file__).parents[3]
 PYTHON = "/usr/bin/python3"
 LINKS = ("bin", "lib", "lib64")
-IMAGE = "localhost/autotune-test:1"
+IMAGE = f"localhost/autotune-test-{os.getpid()}:1"  # its removal ends whatever container runs it
 CONFIG = """
 [containers]
 default_ulimits = ["nofile=1024:1024", "nproc=4096:4096"]
