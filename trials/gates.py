@@ -20,7 +20,6 @@ from evals import (
     smell,
 )
 from evals.exam import Endpoint as GateEndpoint
-from evals.harness import load
 from trials.deadline import Deadline
 from trials.engines import Failure
 from trials.load.client import RequestFailed, asker, served_context
@@ -112,6 +111,8 @@ def exam(task: str, endpoint: GateEndpoint, data: tuple[tuple[str, str], ...]) -
     Raises:
         evals.TaskError: It can't be loaded.
     """
+    from evals.harness import load  # noqa: PLC0415 lm-eval takes most of a second to import
+
     return load(task, endpoint=endpoint, data=dict(data))
 
 

@@ -6,22 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import cycle
-from typing import TypeAlias
-
-from matplotlib import style
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from typing import TYPE_CHECKING, TypeAlias
 
 from autotune.evidence import series
 from autotune.evidence.evidence import Evidence
 from autotune.evidence.series import Accumulation, Curve, Efficiency, Kind, Spot, Step
 from autotune.pooled import Change
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 WIDTH_IN, HEIGHT_IN, DPI = 5.0, 4.0, 200  # 360 points wide: text keeps its size on a phone
 SMALL = 9.0  # points: legible still where a phone shrinks the plot by a tenth
 BESIDE = 0.015  # of the width between intervals that end at the same question
-Canvas: TypeAlias = Axes  # for plots that are drawn by other files
+Canvas: TypeAlias = "Axes"  # for plots that are drawn by other files
 SETTLED = 16  # questions after which a running share says anything
 
 METRICS = {
@@ -95,7 +93,7 @@ class Plot:
     name: str
     title: str
     says: str
-    draw: Callable[[Axes, Theme], None]
+    draw: Callable[["Axes", Theme], None]
 
 
 def plots(found: Evidence) -> tuple[Plot, ...]:
@@ -127,6 +125,9 @@ def png(plot: Plot, theme: Theme = LIGHT) -> bytes:
 
 def _saved(plot: Plot, theme: Theme, form: str) -> bytes:
     """Draw and save with nothing of the user's own settings, and without the date and the program's version."""
+    from matplotlib import style  # noqa: PLC0415 it takes a third of a second to import
+    from matplotlib.figure import Figure  # noqa: PLC0415
+
     nobody: Mapping[str, None] = dict.fromkeys(["Creator", "Date", "Format", "Type"] if form == "svg" else ["Software"])
     buffer = io.BytesIO()
     with style.context(_settings(theme), after_reset=True):
@@ -181,7 +182,7 @@ def _interactivity_of(found: Evidence, metric: str) -> Plot:
 
 
 def _interactivity(
-    curves: Sequence[Curve], searched: Sequence[Sequence[Spot]], metric: str, axes: Axes, theme: Theme
+    curves: Sequence[Curve], searched: Sequence[Sequence[Spot]], metric: str, axes: "Axes", theme: Theme
 ) -> None:
     for number, spots in enumerate(searched):
         label = "search" if number == 0 else None
@@ -230,7 +231,7 @@ def _search_of(found: Evidence, metric: str) -> Plot:
     )
 
 
-def _search(steps: Sequence[Step], baseline: float, metric: str, axes: Axes, theme: Theme) -> None:
+def _search(steps: Sequence[Step], baseline: float, metric: str, axes: "Axes", theme: Theme) -> None:
     marks: dict[Kind, tuple[str, str]] = {
         "passed": ("o", theme.ink),
         "gate not passed": ("X", theme.bad),
@@ -252,7 +253,7 @@ def _search(steps: Sequence[Step], baseline: float, metric: str, axes: Axes, the
             foot = axes.get_xaxis_transform()
             axes.plot(numbers, [0.03] * len(own), marker, color=colour, label=kind, transform=foot, zorder=3)
     axes.margins(y=0.15)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.locator_params(axis="x", integer=True)
     axes.set_xlabel("trial, in the order proposed")
     axes.set_ylabel(f"objective, {metric}")
 
@@ -272,7 +273,7 @@ def _gate_of(found: Evidence) -> Plot | None:
     )
 
 
-def _gate(gates: Sequence[Accumulation], axes: Axes, theme: Theme) -> None:
+def _gate(gates: Sequence[Accumulation], axes: "Axes", theme: Theme) -> None:
     thresholds = sorted({gate.threshold for gate in gates})
     for threshold in thresholds:
         axes.axhline(threshold, color=theme.ink, linestyle=":", linewidth=1.2, label=f"threshold {threshold:g}")
@@ -317,7 +318,7 @@ def _power_of(found: Evidence) -> Plot | None:
     )
 
 
-def _power(powers: Sequence[Efficiency], axes: Axes, theme: Theme) -> None:
+def _power(powers: Sequence[Efficiency], axes: "Axes", theme: Theme) -> None:
     ladder = list(dict.fromkeys(concurrency for each in powers for concurrency in each.watts))
     width = 0.8 / len(powers)
     for number, (each, look) in enumerate(zip(powers, looks(theme), strict=False)):
@@ -346,7 +347,7 @@ def _ablation_of(found: Evidence) -> Plot | None:
     )
 
 
-def _ablation(settings: Sequence[tuple[str, Change]], axes: Axes, theme: Theme) -> None:
+def _ablation(settings: Sequence[tuple[str, Change]], axes: "Axes", theme: Theme) -> None:
     for place, (_, change) in enumerate(settings):
         clear = change.said in {"more", "less"}
         bar = axes.barh(place, 100 * change.estimate, color=theme.candidate if clear else theme.faint)
